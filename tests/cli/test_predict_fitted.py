@@ -104,7 +104,7 @@ def test_it_quotes_the_error_that_validate_found(
     assert document(capsys, *words, "--json")["model_error"] is None
     assert execute(words) == 0
     screen = " ".join(capsys.readouterr().out.split())
-    assert "How far off such models are on sim@known.toml: `" in screen
+    assert "How far off such models are: `" in screen
     assert (
         "Optimistic: every pair is as fast as these two ranks alone; memory, NIC and switch are never full." in screen
     )

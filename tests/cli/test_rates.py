@@ -121,8 +121,8 @@ def test_the_table_of_a_search_is_of_known_data(cli: Cli, tmp_path: Path) -> Non
         (100, {100: np.arange(1000) * 65}, "even 100 Hz misses the deadline: 1 % of the events took over 64.3 ms."),
         (100, {100: np.arange(1000) * 900}, "Allow more: deadline=2s, or in_flight=32."),
         (0.5, {30_000: np.linspace(0, 900, 1000)}, "even 30.0 kHz is too fast: events queue up. Allow more receivers"),
-        (100, {1000: np.arange(1000) * 65}, "the time was up before the search ended. Continue: `"),
-        (100, {1000: [10], 2000: [2000]}, "1.00 kHz is the highest so far, as the time was up. Continue: `"),
+        (100, {1000: np.arange(1000) * 65}, "the search has not ended. Continue: `"),
+        (100, {1000: [10], 2000: [2000]}, "1.00 kHz is the highest so far; the search has not ended. Continue: `"),
     ],
 )
 def test_where_no_rate_is_found_it_names_the_next_step(

@@ -31,38 +31,6 @@ class Stream:
     behind: float
 
 
-@dataclass
-class Bracket:
-    """A search that begins at `first_hz`: the highest rate that was sustained, and the lowest that was not."""
-
-    first_hz: float
-    sustained_hz: int | None = None
-    missed_hz: int | None = None
-
-    def note(self, rate_hz: int, *, is_kept: bool) -> None:
-        """Note the result of a schedule."""
-        if is_kept:
-            self.sustained_hz = max(rate_hz, self.sustained_hz or 0)
-        else:
-            self.missed_hz = min(rate_hz, self.missed_hz or rate_hz)
-
-    def next_hz(self) -> int | None:
-        """The rate to try next; None: the search is over."""
-        if self.sustained_hz is None and self.missed_hz is None:
-            rate_hz = self.first_hz
-        elif self.missed_hz is None:
-            rate_hz = (self.sustained_hz or 1) * 1.5
-        elif self.sustained_hz is None:
-            rate_hz = self.missed_hz / 2
-        else:
-            rate_hz = math.sqrt(self.sustained_hz * self.missed_hz)
-        wanted_hz = min(1_000_000_000, max(1, round(rate_hz)))  # as the worker takes it
-        is_known = wanted_hz in (self.sustained_hz, self.missed_hz)
-        is_close = self.missed_hz is not None and self.missed_hz <= 1.02 * (self.sustained_hz or 0)
-        is_hopeless = self.sustained_hz is None and wanted_hz < 0.01 * self.first_hz
-        return None if is_known or is_close or is_hopeless else wanted_hz
-
-
 @dataclass(frozen=True)
 class SustainedRate:
     """The result of a search for one point; the point has no fixed rate.
@@ -73,14 +41,14 @@ class SustainedRate:
     """
 
     point: Point
-    sustained_hz: int | None = None
-    missed_hz: int | None = None
+    sustained_hz: int | None
+    missed_hz: int | None
+    missed_p99_ns: float | None
+    is_over: bool
     bytes_per_s: float | None = None
     p50_ns: float | None = None
     p99_ns: float | None = None
     p999_ns: float | None = None
-    missed_p99_ns: float | None = None
-    is_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,6 +94,21 @@ def is_sustained(streams: Sequence[Stream]) -> bool:
     return in_time and statistics.median(stream.behind for stream in streams) <= 0.01
 
 
+def next_hz(first_hz: float, kept: Mapping[int, bool]) -> int | None:
+    """The rate to try after these, each with whether it was sustained, first `first_hz`; None: the search is over."""
+    low_hz = max((rate_hz for rate_hz, is_kept in kept.items() if is_kept), default=0)
+    high_hz = min((rate_hz for rate_hz, is_kept in kept.items() if not is_kept), default=math.inf)
+    if not kept:
+        rate_hz = first_hz
+    elif high_hz == math.inf:
+        rate_hz = low_hz * 1.5
+    else:
+        rate_hz = math.sqrt(low_hz * high_hz) if low_hz else high_hz / 2
+    wanted_hz = min(1_000_000_000, max(1, round(rate_hz)))  # as the worker takes it
+    is_close, is_hopeless = high_hz <= 1.02 * low_hz, not low_hz and wanted_hz < 0.01 * first_hz
+    return None if wanted_hz in (low_hz, high_hz) or is_close or is_hopeless else wanted_hz
+
+
 def highest_rates(run: Run) -> HighestRates | None:
     """The result of each search of a run; None if the run searched no rate."""
     deadline_ns = run.info.plan.get("deadline_ns")
@@ -142,23 +125,16 @@ def highest_of(base: Point, measured: Mapping[Point, Sequence[Measurement]], dea
 
     own = {point.rate_hz: each for point, each in measured.items() if each and at_rate(point, 0) == base}
     times_ns = {rate_hz: np.concatenate([one.times_ns() for one in each]) for rate_hz, each in own.items()}
-    free = own.pop(0, None)
+    event = own.pop(0)[0].definition if 0 in own else None
+    first_hz = 1e9 / max(1.0, float(np.median(times_ns[0]))) if event else 0.0
     kept = {rate_hz: is_sustained([stream_of(one, deadline_ns) for one in each]) for rate_hz, each in own.items()}
-    bracket = Bracket(0.0 if free is None else 1e9 / max(1.0, float(np.median(times_ns[0]))))
-    for rate_hz, is_kept in kept.items():
-        bracket.note(rate_hz, is_kept=is_kept)
-    missed_hz = bracket.missed_hz
+    missed_hz = min((rate_hz for rate_hz, is_kept in kept.items() if not is_kept), default=None)
     below = [rate_hz for rate_hz, is_kept in kept.items() if is_kept and (missed_hz is None or rate_hz < missed_hz)]
     missed_p99_ns = None if missed_hz is None else percentile(times_ns[missed_hz], 0.99)
-    rate = SustainedRate(base, None, missed_hz, missed_p99_ns=missed_p99_ns, is_over=bracket.next_hz() is None)
+    outcome = missed_hz, missed_p99_ns, next_hz(first_hz, kept) is None
     if not below:
-        return rate
-    best_hz, event = max(below), None if free is None else free[0].definition
-    return replace(
-        rate,
-        sustained_hz=best_hz,
-        bytes_per_s=None if event is None else best_hz * event.bytes_per_rep / event.divisor,
-        p50_ns=float(np.median(times_ns[best_hz])),
-        p99_ns=percentile(times_ns[best_hz], 0.99),
-        p999_ns=percentile(times_ns[best_hz], 0.999),
-    )
+        return SustainedRate(base, None, *outcome)
+    best_ns = times_ns[max(below)]
+    bytes_per_s = max(below) * event.bytes_per_rep / event.divisor if event else None
+    p50_ns, p99s_ns = float(np.median(best_ns)), [percentile(best_ns, share) for share in (0.99, 0.999)]
+    return SustainedRate(base, max(below), *outcome, bytes_per_s, p50_ns, *p99s_ns)

@@ -44,17 +44,11 @@ def _measurements(row: _Row) -> str:
     return f"{row.figure.n_measurements}{in_launches}"
 
 
-def _messages(figure: Figure) -> str:
-    return known_text(figure.messages_per_s, format_messages)
-
-
-def _events(figure: Figure) -> str:
-    return format_messages(1e9 / figure.value_ns) if figure.value_ns > 0 else "–"
-
-
-def _rate(figure: Figure) -> str:
-    return known_text(figure.rate_bytes_per_s, format_rate)
-
+_RATES: dict[str, Callable[[Figure], str]] = {
+    "events": lambda figure: format_messages(1e9 / max(1e-9, figure.value_ns)),
+    "rate": lambda figure: known_text(figure.rate_bytes_per_s, format_rate),
+    "messages": lambda figure: known_text(figure.messages_per_s, format_messages),
+}
 
 # In which tables a column is: all, or only those of a stream, of several states, of events, of events on schedule, or
 # of those without a schedule ("free").
@@ -66,9 +60,9 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
         lambda row: format_ns(row.figure.value_ns) + SHORT_MARK * row.figure.is_short,
     ),
     ("", TableColumn("95 % interval", right=True), lambda row: format_interval(row.figure.low_ns, row.figure.high_ns)),
-    ("events", TableColumn("events", right=True), lambda row: _events(row.figure)),
-    ("free", TableColumn("rate", right=True), lambda row: _rate(row.figure)),
-    ("stream", TableColumn("messages", right=True), lambda row: _messages(row.figure)),
+    ("events", TableColumn("events", right=True), lambda row: _RATES["events"](row.figure)),
+    ("free", TableColumn("rate", right=True), lambda row: _RATES["rate"](row.figure)),
+    ("stream", TableColumn("messages", right=True), lambda row: _RATES["messages"](row.figure)),
     ("", TableColumn("minimum", right=True, optional=True), lambda row: known_text(row.figure.minimum_ns, format_ns)),
     ("schedule", TableColumn("p99", right=True), lambda row: known_text(row.figure.p99_ns, format_ns)),
     ("schedule", TableColumn("p99.9", right=True), lambda row: known_text(row.figure.p999_ns, format_ns)),
@@ -222,8 +216,8 @@ def _print_group(
     columns = [TableColumn("size", right=True, key=True, style="bold")]
     columns += [TableColumn(names.get(transport, transport), right=True) for transport in group]
     texts: list[Callable[[Figure], str]] = [lambda figure: format_ns(figure.value_ns)]
-    if any(points):
-        texts += [_rate, _messages] if _has_window(first) else [_events, _rate] if first.traits.events else []
+    rates = ("rate", "messages") if _has_window(first) else ("events", "rate") if first.traits.events else ()
+    texts += [_RATES[rate] for rate in rates if any(points)]
     cells = ""
     for number, text in enumerate(texts):
         if number:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -67,15 +68,13 @@ def predict(
     reference: str | None,
     machine: str | None,
     transport: tuple[str, ...],
-    topology: str | None,
-    link: str | None,
     changes: tuple[str, ...],
     sensitivity: bool,
     tolerance: bool,
     validate: bool,
     time_s: float | None,
     write: Path | None,
-    **words: tuple[str, ...],
+    **words: Any,
 ) -> int:
     """Predict times of a suite or some patterns on a machine fitted to a run, or on a model.
 
@@ -91,10 +90,10 @@ def predict(
 
     wanted = [parse_change(word) for word in changes]
     named = names("--transport", transport)
-    if machine is not None and (reference is not None or named or topology is not None or link is not None):
+    if machine is not None and (reference is not None or named or words["topology"] or words["link"]):
         raise UsageError("--machine predicts on a model alone: leave out --from, --transport, --topology and --link")
     if validate:
-        if what or machine or wanted or sensitivity or tolerance or write or topology or link or any(words.values()):
+        if what or machine or wanted or sensitivity or tolerance or write or any(words.values()):
             raise UsageError("--validate has fixed points: combine it with --from, --transport and --time only")
         return show_validation(store, reference, named, time_s, as_json=as_json)
     if time_s is not None and machine is not None:
@@ -110,7 +109,7 @@ def predict(
     if machine is not None:
         cases = [on_machine(suite, machine, words)]
     else:
-        cases = on_fits(suite, store, reference, named, (topology, link), words)
+        cases = on_fits(suite, store, reference, named, words)
     if len(cases) > 1 and (write is not None or as_json):
         option, known = "--json" if as_json else "--write", ", ".join(case.model.name for case in cases)
         raise UsageError(f"{option} is for one transport: add -t with one of {known}")

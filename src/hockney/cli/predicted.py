@@ -95,22 +95,15 @@ def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
 
 
 def on_fits(
-    suite: Suite,
-    store: Path | None,
-    reference: str | None,
-    transports: Sequence[str],
-    network: tuple[str | None, str | None],
-    words: Any,
+    suite: Suite, store: Path | None, reference: str | None, transports: Sequence[str], words: Mapping[str, Any]
 ) -> list[Case]:
     """A suite on the machine that each transport of a run shows; None: of the newest run that shows any.
-
-    `network` has --topology and --link.
 
     Raises UsageError, StoreError, HockneyError.
     """
     with open_results(store) as results:
         fits = _newest_fits(results, transports) if reference is None else _fits(results.run(reference), transports)
-        return [_on_fit(suite, fit, network, words, newest_validation(results, fit.transport)) for fit in fits]
+        return [_on_fit(suite, fit, words, newest_validation(results, fit.transport)) for fit in fits]
 
 
 def transports_of(run: Run, words: Sequence[str]) -> list[str]:
@@ -158,14 +151,8 @@ def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
     return fitted
 
 
-def _on_fit(
-    suite: Suite,
-    fit: Fit,
-    network: tuple[str | None, str | None],
-    words: Mapping[str, Any],
-    checked: Validation | None,
-) -> Case:
-    topology, link = network
+def _on_fit(suite: Suite, fit: Fit, words: Mapping[str, Any], checked: Validation | None) -> Case:
+    topology, link = words["topology"], words["link"]
     fit = replace(fit, network=parse_network(topology, link, fit.rate_bytes_per_s))
     links = f"links of {link}" if link else "links as fast as these two ranks"
     text = f"{topology or 'one switch'}, {links}" if topology or link else ""

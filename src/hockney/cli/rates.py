@@ -9,7 +9,6 @@ from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate
 from hockney.cli import render
 from hockney.cli.render import TableColumn
 from hockney.cli.words import known_text
-from hockney.model import Point
 from hockney.report.words import size_text
 from hockney.units import format_hz, format_ns, format_rate
 
@@ -45,36 +44,20 @@ def print_rates(highest: HighestRates, note: str, *, go_on: str = "", first: boo
 
 def _result(group: Sequence[SustainedRate], deadline_ns: float, go_on: str) -> str:
     """The best of several searches; or why none found a rate, and the next step. "" for one search that did."""
-    is_up = go_on and not all(rate.is_over for rate in group)
-    found = [rate for rate in group if rate.sustained_hz]
-    if found:
-        highest_hz = max(rate.sustained_hz or 0 for rate in found)
-        best = next(
-            rate for rate in found if 1.02 * (rate.sustained_hz or 0) >= highest_hz
-        )  # no more in flight than that
+    is_over, highest_hz = all(rate.is_over for rate in group), max(rate.sustained_hz or 0 for rate in group)
+    if highest_hz:
+        best = next(rate for rate in group if 1.02 * (rate.sustained_hz or 0) >= highest_hz)  # with few in flight
         text = f"{best.point}: {format_hz(best.sustained_hz or 0)} is the highest"
-        more = f" so far, as the time was up. Continue: {go_on}"
-        return text + more if is_up else f"{text}." if len(group) > 1 else ""
-    if is_up:
-        return f"{group[0].point}: the time was up before the search ended. Continue: {go_on}"
+        more = "." if is_over else f" so far; the search has not ended. Continue: {go_on}"
+        return text + more if len(group) > 1 or not is_over else ""
+    if not is_over:
+        return f"{group[0].point}: the search has not ended. Continue: {go_on}"
     lowest = min(group, key=lambda rate: rate.missed_hz or math.inf)
     even, p99_ns = f"{lowest.point}: even {format_hz(lowest.missed_hz or 0)}", lowest.missed_p99_ns or 0.0
-    most = max(map(_in_flight, (rate.point for rate in group)))
-    more = f", or in_flight={8 * most}" if len(group) == 1 and 8 * most <= _IN_FLIGHT_MAX else ""
+    in_flight = 8 * int(dict(group[0].point.options).get("in_flight", 1))
+    more = f", or in_flight={in_flight}" if len(group) == 1 and in_flight <= _IN_FLIGHT_MAX else ""
     if p99_ns <= deadline_ns:
         return f"{even} is too fast: events queue up. Allow more receivers (-n){more}."
-    return (
-        f"{even} misses the deadline: {100 * LATE_MAX:g} % of the events took over {format_ns(p99_ns)}. "
-        f"Allow more: deadline={_round_time(1.2 * p99_ns)}{more}."
-    )
-
-
-def _in_flight(point: Point) -> int:
-    return int(dict(point.options).get("in_flight", 1))
-
-
-def _round_time(least_ns: float) -> str:
-    """1, 2 or 5 times a power of ten, at least this: `100ms`."""
-    power = 10.0 ** math.floor(math.log10(least_ns))
-    number, unit = format_ns(next(each * power for each in (1, 2, 5, 10) if each * power >= least_ns)).split()
-    return f"{float(number):g}{unit}"
+    number, unit = format_ns(1.5 * p99_ns).split()
+    late = f"{100 * LATE_MAX:g} % of the events took over {format_ns(p99_ns)}"
+    return f"{even} misses the deadline: {late}. Allow more: deadline={math.ceil(float(number))}{unit}{more}."

@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from hockney.results.store import StoredRun
 
 
-IN_FLIGHT = "1,4,16,64"
-"""The numbers of events in flight that a search of the highest rate tries."""
-
-
 @dataclass(frozen=True)
 class Skipped:
     """A point that cannot be measured here, and why."""
@@ -408,7 +404,7 @@ def _grid(
     more = {} if series.basic else {name: value for name, value in asked.options if name in known}
     options = {**series.options, **more}
     if asked.deadline_ns is not None:  # how many are best is part of the search
-        options.setdefault("in_flight", IN_FLIGHT)
+        options.setdefault("in_flight", "1,4,16,64")
     for name, value in options.items():
         check_option(pattern, name, value)
     table = filled(series, pattern)

@@ -2,8 +2,7 @@
 
 A point is first measured with each event as soon as it may start, which gives the highest possible rate of the farm.
 Schedules around it follow: half or one and a half times as many events until one rate is sustained and another one is
-not, then the geometric mean of the two, until they differ by less than 2 %. All points are searched in the same rounds:
-without the option in_flight, those of each IN_FLIGHT (plan.py).
+not, then the geometric mean of the two, until they differ by less than 2 %. All points are searched in the same rounds.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from hockney.analysis.rates import Bracket, HighestRates, Stream, at_rate, highest_of, is_sustained, stream_of
+from hockney.analysis.rates import HighestRates, Stream, at_rate, highest_of, is_sustained, next_hz, stream_of
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.predict import Models, Tick, times_of
@@ -26,23 +25,21 @@ def search_on_models(
 ) -> tuple[HighestRates, dict[Point, str]]:
     """The highest rates of points without a rate on models, and why others have none. Raises as times_of."""
     free = times_of(points, models)
-    brackets = {point: Bracket(1e9 / max(1.0, time_ns)) for point, time_ns in free.time_ns.items()}
     measured = {point: [measurement] for point, measurement in free.measured.items()}
-    while brackets:
-        next_hz = {point: bracket.next_hz() for point, bracket in brackets.items()}
-        for point in [point for point, rate_hz in next_hz.items() if rate_hz is None]:
-            del brackets[point]
-            tick()
-        times = times_of((at_rate(point, rate_hz) for point, rate_hz in next_hz.items() if rate_hz), models)
-        for point, measurement in times.measured.items():
-            measured[point] = [measurement]
-            is_kept = is_sustained([stream_of(measurement, deadline_ns)])
-            brackets[at_rate(point, 0)].note(point.rate_hz, is_kept=is_kept)
-        for point in times.failed:
-            del brackets[at_rate(point, 0)]
-    return HighestRates(
-        deadline_ns, tuple(highest_of(point, measured, deadline_ns) for point in free.time_ns)
-    ), free.failed
+    left: dict[Point, dict[int, bool]] = {point: {} for point in free.time_ns}
+    while left:
+        asked = [(point, next_hz(1e9 / max(1.0, free.time_ns[point]), kept)) for point, kept in left.items()]
+        found = times_of([at_rate(point, rate_hz) for point, rate_hz in asked if rate_hz], models).measured
+        for point, rate_hz in asked:
+            tried = at_rate(point, rate_hz or 0)
+            if rate_hz and tried in found:
+                measured[tried] = [found[tried]]
+                left[point][rate_hz] = is_sustained([stream_of(found[tried], deadline_ns)])
+            else:
+                del left[point]
+                tick()
+    rates = tuple(highest_of(point, measured, deadline_ns) for point in free.time_ns)
+    return HighestRates(deadline_ns, rates), free.failed
 
 
 class RateSampler(Sampler):
@@ -79,10 +76,7 @@ class RateSampler(Sampler):
             time = self._work[point].time
             if time is None or not {point, *tried}.isdisjoint(unfinished | self._given_up):
                 continue
-            bracket = Bracket(1e9 / time.value)
-            for each in tried:
-                bracket.note(each.rate_hz, is_kept=is_sustained(self._streams[each]))
-            rate_hz = bracket.next_hz()
+            rate_hz = next_hz(1e9 / time.value, {each.rate_hz: is_sustained(self._streams[each]) for each in tried})
             if rate_hz is not None:
                 tried.append(at_rate(point, rate_hz))
                 added.append(Work(tried[-1]))

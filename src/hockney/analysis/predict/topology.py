@@ -22,12 +22,11 @@ def parse_network(topology: str | None, link: str | None, rate_bytes_per_s: floa
     Raises UsageError.
     """
     tables = {} if topology is None else parse_topology(topology, rate_bytes_per_s)
-    if link is None:
-        return tables
-    if topology is not None and topology.endswith(".toml") and "link" in tables:
-        raise UsageError(f"{topology} has links: leave out --link, or its [[link]]")
-    (known,) = tables.get("link", [{}])
-    return {**tables, "link": [{**known, **parse_link(link), "source": "asked for"}]}
+    if link is not None:
+        if (topology or "").endswith(".toml") and "link" in tables:
+            raise UsageError(f"{topology} has links: leave out --link, or its [[link]]")
+        tables["link"] = [{**tables.get("link", [{}])[0], **parse_link(link), "source": "asked for"}]
+    return tables
 
 
 def parse_link(text: str) -> dict[str, float]:
