@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
-import sqlite3
 import statistics
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from tests.analysis.predict.known import LATENCY, RECEIVE, SEND, copied
+from tests.analysis.predict.known import LATENCY, RECEIVE, SEND, call_it_validate, copied
 from tests.cli.support import Cli, document
 from tests.report.runs import Made, options, store_run
 
@@ -109,8 +107,7 @@ def test_it_quotes_the_error_that_validate_found(
         "Optimistic: every pair is as fast as these two ranks alone; memory, NIC and switch are never full." in screen
     )
     assert "Name a network: --topology, --link." in screen
-    with contextlib.closing(sqlite3.connect(store)) as db, db:
-        db.execute("UPDATE run SET suite = 'validate'")
+    call_it_validate(Path(store))
     found = document(capsys, "predict", "--validate", "--from", "1", "--store", store, "--json")["validation"][0]
     largest = max((row["error"] for row in found["points"]), key=abs)
     error = document(capsys, *words, "--json")["model_error"]
@@ -118,7 +115,7 @@ def test_it_quotes_the_error_that_validate_found(
     assert execute([*words, "--link", "10Gbit/s"]) == 0
     screen = " ".join(capsys.readouterr().out.split())
     median, up_to = f"{error['median']:.0%} in the median", f"up to {largest:+.0%}"
-    assert f"The model itself was off by {median}, {up_to}, on sim@known.toml (run 1)." in screen
+    assert f"The model itself was off by {median}, {up_to} on sim@known.toml (run 1)." in screen
     assert "Optimistic: memory and NIC are never full. The network is one switch, links of 10Gbit/s." in screen
 
 

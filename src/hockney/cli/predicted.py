@@ -58,7 +58,7 @@ class Case:
     checked: Validation | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Predicted:
     """The times of a case, after `changes` of its models, too, and why points have none.
 
@@ -68,8 +68,8 @@ class Predicted:
 
     case: Case
     changes: Sequence[str]
-    predictions: Sequence[Prediction]
     missing: dict[Point, str]
+    predictions: Sequence[Prediction] = ()
     changed_ns: Mapping[Point, float] = field(default_factory=dict)
     effects: Sequence[Effect] | None = None
     tolerances: Sequence[Tolerances] | None = None
@@ -172,48 +172,39 @@ def predicted(
 
     Raises UsageError for a change without effect.
     """
-    points, after = case.plan.points, changed(case.models, changes)
-    done = Predicted(
-        case, [change.word for change in changes], [], {each.point: each.reason for each in case.plan.skipped}
-    )
-    deadline_ns = case.plan.deadline_ns
+    points, deadline_ns, after = case.plan.points, case.plan.deadline_ns, changed(case.models, changes)
+    skipped = {skipped.point: skipped.reason for skipped in case.plan.skipped}
+    done = Predicted(case, [change.word for change in changes], skipped)
     if deadline_ns is not None and (sensitivity or tolerance):
         raise UsageError("rate=max searches a rate: leave out --sensitivity and --tolerance, or name a rate")
     with contextlib.closing(ProgressDisplay()) as display:
         if case.fit is not None and not as_json:
             display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {case.fit.title}.")
         if deadline_ns is not None:
-            outside = {} if case.fit is None else case.fit.missing(points)
-            inside = [point for point in points if point not in outside]
+            done.missing |= {} if case.fit is None else case.fit.missing(points)
+            inside = [point for point in points if point not in done.missing]
             tick = display.simulating("searches", len(inside))
-            rates, failed = search_on_models(inside, after, deadline_ns, tick=tick)
-            return replace(done, missing=done.missing | outside | failed, rates=rates)
-        if case.fit is None:
+            done.rates, failed = search_on_models(inside, after, deadline_ns, tick=tick)
+        elif case.fit is None:
             times = times_of(points, case.models, tick=display.simulating("times", len(points)))
-            predictions = [Prediction(point, time_ns) for point, time_ns in times.time_ns.items()]
-            failed, takes_s = times.failed, 0.0
+            done.predictions = [Prediction(point, time_ns) for point, time_ns in times.time_ns.items()]
+            failed = times.failed
         else:
             tick_of = lambda step, count: display.simulating(f"{step} on {case.model.name}", count)  # noqa: E731
-            predictions, failed, takes_s = predict_fitted(case.fit, points, tick_of=tick_of, draws_s=draws_s)
-        new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
-        if changes:
+            done.predictions, failed, takes_s = predict_fitted(case.fit, points, tick_of=tick_of, draws_s=draws_s)
+            done.intervals_s = takes_s if takes_s > draws_s else None
+        done.missing |= failed
+        new_ns = {prediction.point: prediction.time_ns for prediction in done.predictions}
+        if changes and deadline_ns is None:
             new_ns = times_of(points, after, tick=display.simulating("changed", len(points))).time_ns
-        effects = tolerances = None
+            done.changed_ns = new_ns
         if sensitivity:
             tick = display.simulating("sensitivity", len(new_ns) * len(improvements(after.values())))
-            effects = effects_of(new_ns, after, tick=tick)
+            done.effects = effects_of(new_ns, after, tick=tick)
         if tolerance:
             tick = display.simulating("tolerance", len(new_ns))
-            tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
-    return replace(
-        done,
-        predictions=predictions,
-        missing=done.missing | failed,
-        changed_ns=new_ns if changes else {},
-        effects=effects,
-        tolerances=tolerances,
-        intervals_s=takes_s if takes_s > draws_s else None,
-    )
+            done.tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
+    return done
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -242,16 +233,16 @@ def assumptions_of(done: Sequence[Predicted]) -> list[str]:
     limits = f"Optimistic: memory and NIC are never full. The network is {network}."
     notes = [limits if network else f"{_OPTIMISTIC} Name a network: --topology, --link."]
     have = [any(row.low_ns is not None for row in each.predictions) for each in fitted]
+    checked = [each.case.checked for each in fitted if each.case.checked is not None and each.case.checked.rows]
+    parts = "{0.median_error:.0%} in the median, up to {0.largest_error:+.0%} on {0.transport} (run {0.run})"
+    off = [parts.format(error) for error in checked]
+    itself = f"the model itself was off by {'; '.join(off)}."
     if any(have):
-        notes.append("The interval has only the noise of the input.")
-    unknown: list[str] = []
-    for each in fitted:
-        error = each.case.checked
-        if error is None or error.median_error is None:
-            unknown.append(each.case.model.name)
-            continue
-        off = f"{error.median_error:.0%} in the median, up to {error.largest_error:+.0%}"
-        notes.append(f"The model itself was off by {off}, on {error.transport} (run {error.run}).")
+        notes.append(f"The interval has only the noise of the input{f'; {itself}' if off else '.'}")
+    elif off:
+        notes.append(f"T{itself[1:]}")
+    known = {error.transport for error in checked}
+    unknown = [name for name in (each.case.model.name for each in fitted) if name not in known]
     if unknown:
         notes.append(f"How far off such models are: {typed('predict', '--validate', '-t', ','.join(unknown))}")
     takes_s = max(each.intervals_s or 0.0 for each in fitted)
