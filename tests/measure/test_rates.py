@@ -12,7 +12,7 @@ import pytest
 from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, OwnClock, plan_of
 
-from hockney.analysis.rates import Stream, at_rate, is_sustained, next_hz, stream_of
+from hockney.analysis.rates import at_rate, is_sustained, next_hz
 from hockney.measure.rates import RateSampler
 from hockney.measure.sampler import PointFailed
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
@@ -66,12 +66,12 @@ def search(queue: Queue, deadline_ns: float, *points: Point, budget_s: float = 1
 
 def found(notes: Notes, deadline_ns: float) -> tuple[int, float]:
     """The highest rate that was sustained, and the lowest above it that was not."""
-    kept: dict[int, list[Stream]] = {}
+    kept: dict[int, list[Measurement]] = {}
     for measurements in notes.rounds:
         for measurement in measurements:
             if measurement.point.rate_hz:
-                kept.setdefault(measurement.point.rate_hz, []).append(stream_of(measurement, deadline_ns))
-    missed = min((rate for rate, streams in kept.items() if not is_sustained(streams)), default=math.inf)
+                kept.setdefault(measurement.point.rate_hz, []).append(measurement)
+    missed = min((rate for rate, some in kept.items() if not is_sustained(some, deadline_ns)), default=math.inf)
     return max((rate for rate in kept if rate < missed), default=0), missed
 
 
@@ -174,8 +174,16 @@ def test_a_search_gives_up_where_no_rate_is_sustained() -> None:
 def test_a_rate_is_sustained_with_one_percent_late_and_no_growing_queue(
     late: int, behind: float, is_kept: bool
 ) -> None:
-    streams = [Stream(0, 500, behind), Stream(late, 500, behind), Stream(0, 0, 7.0)]
-    assert is_sustained(streams) is is_kept
+    """Of 1,000 events in two measurements."""
+    due_ns = 250e9 / 1000  # of half the events
+    times_ns = np.repeat([due_ns, due_ns * (1 + behind)], 250)
+    late_ns = np.where(np.arange(500) < late, 1e9, times_ns)
+    definition, deadline_ns = Definition("root", 1, 0, 0), 5e8
+    measurements = [
+        make_measurement(at_rate(FARM, 1000), times[np.newaxis], definition=definition, floor_ns=None)
+        for times in (times_ns, late_ns)
+    ]
+    assert is_sustained(measurements, deadline_ns) is is_kept
 
 
 def test_a_rate_is_an_option_like_others() -> None:

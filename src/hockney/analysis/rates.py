@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from hockney.results.runs import Run
 
 LATE_MAX = 0.01  # of the events
-
-
-@dataclass(frozen=True)
-class Stream:
-    """A measurement on schedule: its late events, all events, and how far the farm fell behind, of the time it had."""
-
-    late: int
-    events: int
-    behind: float
 
 
 @dataclass(frozen=True)
@@ -76,22 +67,21 @@ def without(point: Point, option: str) -> Point:
     return replace(point, options=tuple(pair for pair in point.options if pair[0] != option))
 
 
-def stream_of(measurement: Measurement, deadline_ns: float) -> Stream:
-    """The stream of a measurement on schedule; `behind` is from the medians of its halves, 0 for a single event."""
+def is_sustained(measurements: Iterable[Measurement], deadline_ns: float) -> bool:
+    """Whether a rate is sustained. The median of its measurements says whether the farm falls behind.
+
+    By how much, of the time it had, is from the medians of a measurement's halves.
+    """
     import numpy as np
 
-    times_ns = measurement.times_ns()
-    half = len(times_ns) // 2
-    half_ns = half * 1e9 / measurement.point.rate_hz
-    growth_ns = float(np.median(times_ns[-half:]) - np.median(times_ns[:half])) if half else 0.0
-    return Stream(int((times_ns > deadline_ns).sum()), len(times_ns), growth_ns / half_ns if half else 0.0)
-
-
-def is_sustained(streams: Sequence[Stream]) -> bool:
-    """Whether a rate is sustained; the median of its measurements says whether the farm falls behind."""
-    late = sum(stream.late for stream in streams)
-    in_time = late <= LATE_MAX * sum(stream.events for stream in streams)
-    return in_time and statistics.median(stream.behind for stream in streams) <= 0.01
+    late, behind = [], []
+    for measurement in measurements:
+        times_ns = measurement.times_ns()
+        half = max(1, len(times_ns) // 2)
+        growth_ns = float(np.median(times_ns[-half:]) - np.median(times_ns[:half]))
+        late.append(times_ns > deadline_ns)
+        behind.append(growth_ns * measurement.point.rate_hz / (1e9 * half))
+    return bool(np.concatenate(late).mean() <= LATE_MAX and statistics.median(behind) <= 0.01)
 
 
 def next_hz(first_hz: float, kept: Mapping[int, bool]) -> int | None:
@@ -127,7 +117,7 @@ def highest_of(base: Point, measured: Mapping[Point, Sequence[Measurement]], dea
     times_ns = {rate_hz: np.concatenate([one.times_ns() for one in each]) for rate_hz, each in own.items()}
     event = own.pop(0)[0].definition if 0 in own else None
     first_hz = 1e9 / max(1.0, float(np.median(times_ns[0]))) if event else 0.0
-    kept = {rate_hz: is_sustained([stream_of(one, deadline_ns) for one in each]) for rate_hz, each in own.items()}
+    kept = {rate_hz: is_sustained(each, deadline_ns) for rate_hz, each in own.items()}
     missed_hz = min((rate_hz for rate_hz, is_kept in kept.items() if not is_kept), default=None)
     below = [rate_hz for rate_hz, is_kept in kept.items() if is_kept and (missed_hz is None or rate_hz < missed_hz)]
     missed_p99_ns = None if missed_hz is None else percentile(times_ns[missed_hz], 0.99)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from hockney.analysis.rates import HighestRates, Stream, at_rate, highest_of, is_sustained, next_hz, stream_of
+from hockney.analysis.rates import HighestRates, at_rate, highest_of, is_sustained, next_hz
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.predict import Models, Tick, times_of
@@ -34,7 +34,7 @@ def search_on_models(
             tried = at_rate(point, rate_hz or 0)
             if rate_hz and tried in found:
                 measured[tried] = [found[tried]]
-                left[point][rate_hz] = is_sustained([stream_of(found[tried], deadline_ns)])
+                left[point][rate_hz] = is_sustained(measured[tried], deadline_ns)
             else:
                 del left[point]
                 tick()
@@ -48,7 +48,7 @@ class RateSampler(Sampler):
     def __init__(self, plan: Plan, *to: Any, earlier: Sequence[Measurement] = (), **launch: Any) -> None:
         super().__init__(plan, *to, earlier=earlier, **launch)
         self._deadline_ns = plan.deadline_ns or math.inf
-        self._streams: dict[Point, list[Stream]] = defaultdict(list)
+        self._schedules: dict[Point, list[Measurement]] = defaultdict(list)
         self._tried: dict[Point, list[Point]] = {point: [] for point in plan.points if not point.rate_hz}
         for point in plan.points:
             if point.rate_hz:
@@ -58,7 +58,7 @@ class RateSampler(Sampler):
     def _keep(self, measurements: Sequence[Measurement]) -> None:
         for measurement in measurements:
             if measurement.point.rate_hz:
-                self._streams[measurement.point].append(stream_of(measurement, self._deadline_ns))
+                self._schedules[measurement.point].append(measurement)
 
     def _take(self, work: Work) -> list[Measurement]:
         measurements = super()._take(work)
@@ -76,8 +76,8 @@ class RateSampler(Sampler):
             time = self._work[point].time
             if time is None or not {point, *tried}.isdisjoint(unfinished | self._given_up):
                 continue
-            rate_hz = next_hz(1e9 / time.value, {each.rate_hz: is_sustained(self._streams[each]) for each in tried})
-            if rate_hz is not None:
+            kept = {each.rate_hz: is_sustained(self._schedules[each], self._deadline_ns) for each in tried}
+            if (rate_hz := next_hz(1e9 / time.value, kept)) is not None:
                 tried.append(at_rate(point, rate_hz))
                 added.append(Work(tried[-1]))
         self._add(added)
