@@ -233,7 +233,7 @@ def assumptions_of(done: Sequence[Predicted]) -> list[str]:
     limits = f"Optimistic: memory and NIC are never full. The network is {network}."
     notes = [limits if network else f"{_OPTIMISTIC} Name a network: --topology, --link."]
     have = [any(row.low_ns is not None for row in each.predictions) for each in fitted]
-    checked = [each.case.checked for each in fitted if each.case.checked is not None and each.case.checked.rows]
+    checked = [each.case.checked for each in fitted if each.case.checked is not None]
     parts = "{0.median_error:.0%} in the median, up to {0.largest_error:+.0%} on {0.transport} (run {0.run})"
     off = [parts.format(error) for error in checked]
     itself = f"the model itself was off by {'; '.join(off)}."
@@ -309,10 +309,8 @@ def _print_times(predicted: Predicted) -> None:
 
 def _outside(prediction: Prediction) -> str:
     """`above 1 MiB`; "" within the fit."""
-    size = prediction.outside_bytes
-    if size is None:
-        return ""
-    return f"{'above' if prediction.point.bytes > size else 'below'} {format_bytes(size)}"
+    size, above = prediction.outside_bytes, prediction.point.bytes > (prediction.outside_bytes or 0)
+    return "" if size is None else f"{'above' if above else 'below'} {format_bytes(size)}"
 
 
 def _percent(new_ns: float, before_ns: float) -> str:
@@ -364,18 +362,14 @@ def _print_limits(
     text: Callable[[float], str],
 ) -> None:
     """A table with a row for each point: the changes that make it 1, 2 and 5 % slower."""
+
+    def cells(row: Tolerances) -> list[str]:
+        limits = tolerance_of(row).limits.values()
+        return [_name(row.point), size_text(row.point), *("any" if limit is None else text(limit) for limit in limits)]
+
     columns = [*WHAT, *(TableColumn(f"{slowdown:.0%} slower", right=True) for slowdown in SLOWDOWNS)]
     render.title(title)
-    render.table(
-        columns,
-        (
-            [
-                *(_name(row.point), size_text(row.point)),
-                *("any" if limit is None else text(limit) for limit in tolerance_of(row).limits.values()),
-            ]
-            for row in rows
-        ),
-    )
+    render.table(columns, map(cells, rows))
 
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
@@ -383,7 +377,7 @@ def _print_limits(
 
 def predicted_json(predicted: Predicted) -> dict[str, Any]:
     """The same values, and the curves of tolerances."""
-    record, checked = predicted.case.model.record, predicted.case.checked
+    record, of = predicted.case.model.record, predicted.case.checked
     document = {
         "suite": predicted.case.plan.suite,
         "model": {name: record[name] for name in ("name", "title", "key", "exact")},
@@ -393,21 +387,15 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
         ],
         "not_predicted": [{"point": point, "reason": reason} for point, reason in predicted.missing.items()],
         "assumptions": assumptions_of([predicted]),
-        "model_error": None
-        if checked is None
-        else {"run": checked.run, "median": checked.median_error, "largest": checked.largest_error},
+        "model_error": of and {"run": of.run, "median": of.median_error, "largest": of.largest_error},
     }
     if predicted.rates is not None:
         document |= vars(predicted.rates)
     if predicted.effects is not None:
         document["sensitivity"] = [
-            {
-                "parameter": effect.change.key,
-                "factor": effect.change.factor,
-                "gain": effect.gain,
-                "gains": [{"point": point, "gain": gain} for point, gain in effect.gains.items()],
-            }
-            for effect in predicted.effects
+            {"parameter": each.change.key, "factor": each.change.factor, "gain": each.gain}
+            | {"gains": [{"point": point, "gain": gain} for point, gain in each.gains.items()]}
+            for each in predicted.effects
         ]
     if predicted.tolerances is not None:
         document["tolerance"] = [

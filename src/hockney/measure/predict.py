@@ -245,10 +245,11 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
 def newest_validation(results: Results, transport: str) -> Validation | None:
     """That of the newest run which measured the suite validate on a transport; None without one. Raises as times_of."""
     for summary in reversed(results.runs()):
-        run = results.run(summary.id) if summary.suite == "validate" else None
-        fit = NoFit("") if run is None else fit_to_check(run, transport)
-        if run is not None and isinstance(fit, Fit) and fit.figures.others:
-            return validate(run, fit)
+        if summary.suite == "validate":
+            run = results.run(summary.id)
+            fit = fit_to_check(run, transport)
+            if isinstance(fit, Fit) and (validation := validate(run, fit)).rows:
+                return validation
     return None
 
 
