@@ -78,8 +78,7 @@ def predict(
 ) -> int:
     """Predict times of a suite or some patterns on a machine fitted to a run, or on a model.
 
-    Nothing is measured or stored: the patterns run in virtual time, each point once, and on a fitted machine 20 times
-    more for its interval, if --time permits. A model without noise is exact.
+    Nothing is measured or stored: the patterns run in virtual time, on a fitted machine 20 times more for intervals.
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
     from hockney.analysis.predict.change import changed, parse_change
