@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -49,11 +49,12 @@ class HighestRates:
     deadline_ns: float
     rates: tuple[SustainedRate, ...]
 
-    def groups(self) -> Iterator[tuple[SustainedRate, ...]]:
+    def groups(self) -> Iterable[list[SustainedRate]]:
         """The searches that differ only in the events in flight."""
-        keys = [without(rate.point, "in_flight") for rate in self.rates]
-        for key in dict.fromkeys(keys):
-            yield tuple(rate for rate, each in zip(self.rates, keys, strict=True) if each == key)
+        groups: dict[Point, list[SustainedRate]] = {}
+        for rate in self.rates:
+            groups.setdefault(without(rate.point, "in_flight"), []).append(rate)
+        return groups.values()
 
 
 def at_rate(point: Point, rate_hz: int) -> Point:
