@@ -17,7 +17,7 @@ from scripts.schemalib import DOCUMENTS, EVERY, PAGE, SECTIONS, Row, schema_of
 from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.health.made import known_host, store_health
-from tests.analysis.predict.known import copied
+from tests.analysis.predict.known import call_it_validate, copied
 from tests.analysis.test_clocks import store_clocks
 from tests.builders import make_info, make_point
 from tests.cli.support import FACTS, fill
@@ -356,10 +356,13 @@ def test_report(tmp_path: Path, read: Read) -> None:
     check_page([read("report", 2, "--store", tmp_path / "r.db", "-o", tmp_path / "r.html")], "report")
 
 
-def test_predict(read: Read) -> None:
+def test_predict(tmp_path_factory: pytest.TempPathFactory, read: Read) -> None:
     what = ("predict", "pingpong,put,memload", "--machine", "t3d", "--bytes", "64")
     every = read(*what, "-o", "access=stream", "--set", "L=2x", "--sensitivity", "--tolerance")
-    check_page([read(*what), every], "predict")
+    store = copied(tmp_path_factory)
+    call_it_validate(store)
+    fitted = read("predict", "pingpong", "--bytes", "8", "--store", str(store))
+    check_page([read(*what), every, fitted], "predict")
 
 
 def test_predict_validate(tmp_path_factory: pytest.TempPathFactory, read: Read) -> None:

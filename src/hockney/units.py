@@ -62,13 +62,14 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_duration_s(text: str) -> float:
-    """`90`, `90s`, `2m`, `1.5h`, `500ms` -> seconds. Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?", text.strip())
-    if match is None:
+    """`90`, `90s`, `2m`, `3m30s`, `1.5h`, `500ms` -> seconds. Raises UsageError."""
+    number, unit = r"(\d+(?:\.\d+)?)\s*", "(ms|s|min|m|h)"
+    if re.fullmatch(rf"{number}|(?:{number}{unit}\s*)+", text.strip()) is None:
         raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m or 1h")
-    if float(match[1]) <= 0:
+    scales_s = {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}
+    value_s = sum(float(part) * scales_s.get(name, 1.0) for part, name in re.findall(number + unit + "?", text))
+    if value_s <= 0:
         raise UsageError(f"'{text}' is too short a duration: write one above 0, for example 30s, 2m or 1h")
-    value_s = float(match[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(match[2], 1.0)
     if value_s > DURATION_MAX_S:
         raise UsageError(f"'{text}' is too long: at most {DURATION_MAX_S // 3600}h, a year")
     return value_s

@@ -40,6 +40,16 @@ def test_it_measures_and_judges(tmp_path: Path) -> None:
     assert limits == [("met", 1e9, None), ("missed", 1.0, None)]
 
 
+def test_a_limit_holds_for_each_value_of_an_option(tmp_path: Path) -> None:
+    write_model(tmp_path / "m.toml", 1010)
+    table = of_8_bytes('latency = "<= 1 s"', 'options = { receive = ["blocking", "posted"] }').replace(
+        "shm", "sim@m.toml"
+    )
+    (tmp_path / "expect.toml").write_text(table)
+    done = call_here(tmp_path, "check", "--expect", "expect.toml")
+    assert (done.returncode, done.stdout) == (0, "0 missed, 2 met, 0 inconclusive: 2 limits, run 1\n"), done.stderr
+
+
 def test_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion) -> None:
     """A limit that is met, missed, inconclusive without a series, without measurements, and because a point failed."""
     with Store.open(tmp_path / "results.db") as opened:

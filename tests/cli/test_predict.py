@@ -21,6 +21,8 @@ from hockney.cli import predicted as cli_predicted
 from hockney.worker.machine_model import load_model
 from hockney.worker.toml_models import toml
 
+FARM = ("pushfarm", "--machine", "m.toml", "-n", "3", "-o", "rate=max", "-o", "deadline=1ms")
+
 
 @pytest.fixture
 def made_up(tmp_path: Path) -> Path:
@@ -143,7 +145,11 @@ def test_variants_of_a_model_change_too(capsys: pytest.CaptureFixture[str]) -> N
         (("pingpong", "--machine", "m.toml", "--write", "m.toml"), "would write over m.toml"),
         (("pingpong", "--machine", "m.toml", "--write", "m.txt"), "write m.toml"),
         (("memload", "--machine", "m.toml", "-n", "1"), "memload uses real memory, which a model does not have"),
-        (("pushfarm", "--machine", "m.toml", "-o", "rate=max", "-o", "deadline=1ms"), "predict searches no rate"),
+        (
+            ("pingpong", "--machine", "m.toml", "--link", "1GB/s"),
+            "leave out --from, --transport, --topology and --link",
+        ),
+        ((*FARM, "--sensitivity"), "rate=max searches a rate: leave out --sensitivity"),
     ],
 )
 def test_bad_input_is_a_sentence(cli: Cli, made_up: Path, words: tuple[str, ...], said: str) -> None:

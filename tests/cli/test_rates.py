@@ -46,9 +46,30 @@ def test_a_search_prints_the_highest_rate_and_stores_every_rate(cli: Cli, tmp_pa
     assert {rate["sustained_hz"], rate["missed_hz"]} & {point.rate_hz for point in points}
 
 
+def test_a_search_finds_how_many_events_in_flight_are_best_and_predict_finds_the_same(cli: Cli) -> None:
+    """One event in flight waits for its round trip; four keep the receiver busy, and more bring nothing."""
+    farm = ("pushfarm", "--machine", "t3d", "-n", "3", "-o", "delay_us=1000", "-o", "rate=max", "-o", "deadline=100ms")
+    measured, predicted = (
+        json.loads(cli("run", *farm, "--json").stdout),
+        json.loads(cli("predict", *farm, "--json").stdout),
+    )
+    assert predicted["rates"] == measured["rates"]
+    assert [rate["point"]["options"].get("in_flight", "1") for rate in predicted["rates"]] == ["1", "4", "16", "64"]
+    alone, four, *more = predicted["rates"]
+    assert alone["sustained_hz"] < 900
+    for rate in (four, *more):
+        assert rate["sustained_hz"] == pytest.approx(1000, rel=0.02)
+        assert rate["bytes_per_s"] == 1024 * rate["sustained_hz"]
+        assert rate["is_over"]
+    said = cli("predict", *farm).stdout
+    assert "in_flight=4 of 1 KiB on sim@t3d, 3 ranks: " in said
+    assert " is the highest." in said
+    assert "1.02 MB/s" in said or "1.01 MB/s" in said
+
+
 def test_a_search_on_a_model_ends_at_its_receivers_limit(cli: Cli) -> None:
     """Each event keeps it busy for 1 ms, so it has 1,000 a second; 1 % more is not seen to fall behind."""
-    farm = ("--machine", "t3d", "-n", "3", "-o", "in_flight=64", "-o", "compute_us=1000")
+    farm = ("--machine", "t3d", "-n", "3", "-o", "in_flight=64", "-o", "delay_us=1000")
     ended = cli("run", "pushfarm,eventbuilder", *farm, "-o", "rate=max", "-o", "deadline=100ms", "--json")
     assert ended.returncode == 0, ended.stderr
     for rate in json.loads(ended.stdout)["rates"]:
@@ -57,8 +78,8 @@ def test_a_search_on_a_model_ends_at_its_receivers_limit(cli: Cli) -> None:
         assert 1e6 < rate["p50_ns"] <= rate["p99_ns"] <= rate["p999_ns"] <= 100e6
 
 
-def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6) -> None:
-    """A run that has tried these rates, with these times of 2,000 events at each."""
+def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6, free_us: float = 100) -> None:
+    """A run that has tried these rates, with these times of events; without a rate each takes `free_us`."""
     plan = Plan("pushfarm", (), deadline_ns=deadline_ns).as_json()
     points = [BASE, *(at_rate(BASE, rate_hz) for rate_hz in times_us)]
     with Store.open(path) as store:
@@ -67,12 +88,12 @@ def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6)
         rows = [
             make_measurement(
                 point,
-                np.array([np.asarray(times_us[point.rate_hz]) * 1000]),
+                np.array([np.asarray(times_us.get(point.rate_hz, [free_us])) * 1000]),
                 launch_id=launch_id,
-                definition=Definition("root", 1, 0, 0),
+                definition=Definition("root", 1, 0 if point.rate_hz else 1024, 0),
                 floor_ns=None,
             )
-            for point in points[1:]
+            for point in points
         ]
         store.write_round(run_id, rows)
         store.finish_run(run_id, RunStatus.DONE)
@@ -92,3 +113,20 @@ def test_the_table_of_a_search_is_of_known_data(cli: Cli, tmp_path: Path) -> Non
     row = next(line for line in cli("show", "--tables").stdout.splitlines() if line.startswith("pushfarm"))
     assert "10.0 kHz" in row
     assert row.rstrip().endswith("30.0 kHz")
+
+
+@pytest.mark.parametrize(
+    ("free_us", "times_us", "said"),
+    [
+        (100, {100: np.arange(1000) * 65}, "even 100 Hz misses the deadline: 1 % of the events took over 64.3 ms."),
+        (100, {100: np.arange(1000) * 900}, "Allow more: deadline=2s, or in_flight=32."),
+        (0.5, {30_000: np.linspace(0, 900, 1000)}, "even 30.0 kHz is too fast: events queue up. Allow more receivers"),
+        (100, {1000: np.arange(1000) * 65}, "the search has not ended. Continue: `"),
+        (100, {1000: [10], 2000: [2000]}, "1.00 kHz is the highest so far; the search has not ended. Continue: `"),
+    ],
+)
+def test_where_no_rate_is_found_it_names_the_next_step(
+    cli: Cli, tmp_path: Path, free_us: float, times_us: dict[int, Any], said: str
+) -> None:
+    store_search(tmp_path / "results.db", times_us, free_us=free_us)
+    assert said in " ".join(cli("show", "--tables").stdout.split())

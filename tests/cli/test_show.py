@@ -13,6 +13,7 @@ from typing import cast
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from tests import builders
 from tests.builders import make_info, make_launch
 from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 from tests.report.runs import Made, store_quick, store_run
@@ -20,7 +21,7 @@ from tests.report.runs import Made, store_quick, store_run
 from hockney.cli import execute
 from hockney.cli.figures import print_run_by_size
 from hockney.cli.words import precision_text, print_caveats, state_text
-from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.model import Definition, Point, PointStatus, RunStatus, Warning_
 from hockney.report.words import placement_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
@@ -163,16 +164,40 @@ def test_by_size(cli: Cli, tmp_path: Path) -> None:
         "1 added size not shown.",
     ]
     second = lines.index("oneway window=4, 2 ranks")
-    assert lines[second + 2 : second + 6] == [
+    assert lines[second + 2 : second + 9] == [
         "64 B 50.0 ns * 1.00 us",
         "",
         "size shm tcp",
         "64 B 1.28 GB/s * 64.0 MB/s",
+        "",
+        "size shm tcp",
+        "64 B 20.0 M/s * 1.00 M/s",
     ]
     assert lines[-1] == "*: in another machine state; –: not measured."
     said = " ".join(shown(cli, "--by-size", "--state", "near", "-t", "shm").split())
     assert "8 B 50.0 ns" in said
     assert "*" not in said
+
+
+def test_farms_have_events_and_payload_per_second(cli: Cli, tmp_path: Path) -> None:
+    """With one transport and with two."""
+    points = [Point(transport, "pushfarm", 3, 1000) for transport in ("unix", "tcp")]
+    facts = {"traits": {"patterns": {"pushfarm": {"stream": True, "events": True}}, "transports": {}}}
+    definition = Definition("root", 16, 16 * 1000, 16)
+    with Store.open(tmp_path / "results.db") as store:
+        number = store.create_run(make_info(facts=facts), points)
+        launch = store.add_launch(number, make_launch())
+        for point in points:
+            rows = [builders.make_measurement(point, [[1600_000]] * 3, launch_id=launch, definition=definition)]
+            store.write_round(number, rows)
+    lines = [" ".join(line.split()) for line in shown(cli, "--all", "-t", "tcp").splitlines()]
+    title = next(line for line in lines if line.startswith("size"))
+    assert "events rate" in title
+    assert "100 us" in (row := lines[lines.index(title) + 1])
+    assert "10.0 k/s 10.0 MB/s" in row
+    lines = [" ".join(line.split()) for line in shown(cli, "--by-size").splitlines()]
+    cells = [line for line in lines if line.startswith("1,000 B")]
+    assert [cell.split(" ±")[0] for cell in cells] == ["1,000 B 100 us", "1,000 B 10.0 k/s", "1,000 B 10.0 MB/s"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from hockney.worker.machine_model import Model
 SIZE = 4096
 PINGPONG = make_point(SIZE, "sim@made-up")
 BARRIER = make_point(0, "sim@made-up", pattern="barrier", ranks=8)
-COMPUTING = make_point(8, "sim@made-up", pattern="oneway", options=(("compute_us", "3"), ("until", "sent")))
+COMPUTING = make_point(8, "sim@made-up", pattern="oneway", options=(("delay_us", "3"), ("until", "sent")))
 
 
 def times(*points: Point, of: Model | None = None) -> dict[Point, float]:
@@ -148,7 +148,7 @@ def test_a_prediction_from_figures_without_an_interval_has_none() -> None:
     times = {8: single, 4096: interval}
     sizes = tuple(Basics(size, {"half": time, "gap": time}, acknowledged=1000) for size, time in times.items())
     short, long = (make_point(size, "shm") for size in (8, 4096))
-    predictions, *_ = predict_fitted(Fit(Figures("shm", None, sizes, {})), [short, long], lambda fit: fit.content(2))
+    predictions, *_ = predict_fitted(Fit(Figures("shm", None, sizes, {})), [short, long])
     of = {prediction.point: prediction for prediction in predictions}
     assert (of[short].low_ns, of[short].high_ns) == (None, None)
     assert (of[long].low_ns or 0) < of[long].time_ns < (of[long].high_ns or 0)
@@ -163,11 +163,11 @@ def test_the_draws_of_an_interval_are_announced_and_can_be_left_out() -> None:
         return lambda: None
 
     fit, point = Fit(Figures("shm", None, sizes, {})), make_point(8, "shm")
-    predictions, _, takes_s = predict_fitted(fit, [point], lambda fit: fit.content(2), tick_of=tick_of, draws_s=0.0)
+    predictions, _, takes_s = predict_fitted(fit, [point], tick_of=tick_of, draws_s=0.0)
     assert announced == [("times", 1)]
     assert takes_s > 0
     assert [(each.point, each.low_ns) for each in predictions] == [(point, None)]
-    predict_fitted(fit, [point], lambda fit: fit.content(2), tick_of=tick_of)
+    predict_fitted(fit, [point], tick_of=tick_of)
     assert announced[1:] == [("times", 1), ("intervals", DRAWS)]
 
 
@@ -212,9 +212,10 @@ def test_ranks_that_shared_the_cpus_of_one_host_are_predicted_so(
 def test_errors_of_predictions(limit: float, within: float) -> None:
     ratios = (0.75, 1.0, 1.25, 1.5)
     rows = [Checked(make_point(), 1000 * ratio, Estimate(1000, 900, 1100)) for ratio in ratios]
-    validation = Validation("shm", None, rows, {})
+    validation = Validation(7, "shm", None, rows, {})
     assert [row.error for row in rows] == [-0.25, 0.0, 0.25, 0.5]
     assert (validation.median_error, validation.share_within(limit)) == (0.25, within)
+    assert validation.largest_error == 0.5
 
 
 # ---- times of points -------------------------------------------------------------------------------------------------

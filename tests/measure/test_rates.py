@@ -12,8 +12,8 @@ import pytest
 from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, OwnClock, plan_of
 
-from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
-from hockney.measure.rates import Bracket, RateSampler
+from hockney.analysis.rates import at_rate, is_sustained, next_hz
+from hockney.measure.rates import RateSampler
 from hockney.measure.sampler import PointFailed
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
 
@@ -66,12 +66,12 @@ def search(queue: Queue, deadline_ns: float, *points: Point, budget_s: float = 1
 
 def found(notes: Notes, deadline_ns: float) -> tuple[int, float]:
     """The highest rate that was sustained, and the lowest above it that was not."""
-    kept: dict[int, list[Stream]] = {}
+    kept: dict[int, list[Measurement]] = {}
     for measurements in notes.rounds:
         for measurement in measurements:
             if measurement.point.rate_hz:
-                kept.setdefault(measurement.point.rate_hz, []).append(stream_of(measurement, deadline_ns))
-    missed = min((rate for rate, streams in kept.items() if not is_sustained(streams)), default=math.inf)
+                kept.setdefault(measurement.point.rate_hz, []).append(measurement)
+    missed = min((rate for rate, some in kept.items() if not is_sustained(some, deadline_ns)), default=math.inf)
     return max((rate for rate in kept if rate < missed), default=0), missed
 
 
@@ -142,33 +142,30 @@ def test_where_no_schedule_is_possible_the_search_ends_with_the_reason() -> None
 
 
 @pytest.mark.parametrize("highest_hz", [1, 3, 17, 40_000, 99_000, 100_000, 160_000, 4_000_000, 10**9])
-def test_a_bracket_closes_around_the_highest_rate(highest_hz: int) -> None:
-    bracket = Bracket(min(100_000.0, 50.0 * highest_hz))
-    tried = []
-    while (rate_hz := bracket.next_hz()) is not None:
-        tried.append(rate_hz)
-        bracket.note(rate_hz, is_kept=rate_hz <= highest_hz)
-        assert len(tried) < 40
-    assert bracket.sustained_hz is not None
-    assert bracket.sustained_hz <= highest_hz
-    assert highest_hz <= max(1.02 * bracket.sustained_hz, bracket.sustained_hz + 1)
-    assert len({*tried}) == len(tried)
+def test_a_search_closes_around_the_highest_rate(highest_hz: int) -> None:
+    kept = searched(min(100_000.0, 50.0 * highest_hz), highest_hz)
+    found_hz = max(rate_hz for rate_hz, is_kept in kept.items() if is_kept)
+    assert found_hz <= highest_hz <= max(1.02 * found_hz, found_hz + 1)
 
 
-@pytest.mark.parametrize(("missed_hz", "next_hz"), [(10_200, None), (10_300, 10_149)])
-def test_rates_within_two_percent_are_close_enough(missed_hz: int, next_hz: int | None) -> None:
-    assert Bracket(10_000.0, sustained_hz=10_000, missed_hz=missed_hz).next_hz() == next_hz
+def searched(first_hz: float, highest_hz: int) -> dict[int, bool]:
+    """All rates that a search tries, each once, and whether it is sustained, in their order."""
+    kept: dict[int, bool] = {}
+    while (rate_hz := next_hz(first_hz, kept)) is not None:
+        assert rate_hz not in kept
+        kept[rate_hz] = rate_hz <= highest_hz
+        assert len(kept) < 40
+    return kept
 
 
-def test_a_bracket_gives_up_where_no_rate_is_sustained() -> None:
-    bracket = Bracket(1e5)
-    tried = []
-    while (rate_hz := bracket.next_hz()) is not None:
-        tried.append(rate_hz)
-        bracket.note(rate_hz, is_kept=False)
-        assert len(tried) < 10
-    assert tried == [100_000, 50_000, 25_000, 12_500, 6250, 3125, 1562]  # half of that is below a hundredth
-    assert bracket.sustained_hz is None
+@pytest.mark.parametrize(("missed_hz", "wanted_hz"), [(10_200, None), (10_300, 10_149)])
+def test_rates_within_two_percent_are_close_enough(missed_hz: int, wanted_hz: int | None) -> None:
+    assert next_hz(10_000.0, {10_000: True, missed_hz: False}) == wanted_hz
+
+
+def test_a_search_gives_up_where_no_rate_is_sustained() -> None:
+    tried = [100_000, 50_000, 25_000, 12_500, 6250, 3125, 1562]  # half of that is below a hundredth
+    assert [*searched(1e5, 0)] == tried
 
 
 @pytest.mark.parametrize(
@@ -177,8 +174,16 @@ def test_a_bracket_gives_up_where_no_rate_is_sustained() -> None:
 def test_a_rate_is_sustained_with_one_percent_late_and_no_growing_queue(
     late: int, behind: float, is_kept: bool
 ) -> None:
-    streams = [Stream(0, 500, behind), Stream(late, 500, behind), Stream(0, 0, 7.0)]
-    assert is_sustained(streams) is is_kept
+    """Of 1,000 events in two measurements."""
+    due_ns = 250e9 / 1000  # of half the events
+    times_ns = np.repeat([due_ns, due_ns * (1 + behind)], 250)
+    late_ns = np.where(np.arange(500) < late, 1e9, times_ns)
+    definition, deadline_ns = Definition("root", 1, 0, 0), 5e8
+    measurements = [
+        make_measurement(at_rate(FARM, 1000), times[np.newaxis], definition=definition, floor_ns=None)
+        for times in (times_ns, late_ns)
+    ]
+    assert is_sustained(measurements, deadline_ns) is is_kept
 
 
 def test_a_rate_is_an_option_like_others() -> None:

@@ -192,7 +192,7 @@ def test_between_two_hosts_the_better_direction_is_judged(
 
 
 def test_computing_between_messages_is_set_against_the_plain_stream(tmp_path: Path) -> None:
-    computing = stream(65500, compute_us=100, receiver_compute_us=100)
+    computing = stream(65500, delay_us=100, receiver_delay_us=100)
     verdicts = concluded(tmp_path, "ancor", [*streams(), replace(computing, by_rank=(101_000, 102_000))])
     [only] = verdicts["ancor-computing"].judgements
     assert (only.verdict, [round(figure.value) for figure in only.figures]) == ("holds", [642, 970])

@@ -52,6 +52,31 @@ def test_a_suite_of_the_user(tmp_path: Path) -> None:
     assert second.options == {"window": "16", "until": "sent"}
 
 
+def test_each_value_of_an_option_is_a_series(tmp_path: Path) -> None:
+    """In a file, and on the command line, which replaces a file's values."""
+    table = "delay_us = [0, 100]"
+    suite = load_suite(write(tmp_path, RIGHT.replace("window = 16", table)))
+
+    def options(**asked: str) -> list[dict[str, str]]:
+        plan = make_plan(suite, RunOptions(ranks=(2,), oversubscribe=True, options=tuple(asked.items())), load())
+        return [dict(point.options) for point in plan.points if (point.pattern, point.bytes) == ("oneway", 8)]
+
+    sent = {"until": "sent"}
+    assert options() == [sent, {"delay_us": "100"} | sent]
+    both = options(delay_us="5, 7,5", until="acked")
+    assert both == [{"delay_us": "5"}, {"delay_us": "7"}]
+    assert options(until="acked,sent") == [{}, sent, {"delay_us": "100"}, {"delay_us": "100"} | sent]
+
+
+@pytest.mark.parametrize("value", ["[0, -1]", "[]", '"0,"', "[[0]]"])
+def test_each_value_of_a_list_is_checked(tmp_path: Path, value: str) -> None:
+    text = RIGHT.replace("window = 16", f"delay_us = {value}")
+    with pytest.raises(
+        UsageError, match=r"options\.delay_us of the 2nd .*must be a whole number from 0 to 1000000, not"
+    ):
+        load_suite(write(tmp_path, text), check=lambda suite: check_words(suite, "series", load()))
+
+
 def test_all_errors_are_reported_with_their_place(tmp_path: Path) -> None:
     wrong = """
     nmae = "mine"

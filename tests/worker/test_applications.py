@@ -55,7 +55,7 @@ def test_a_halo_is_its_sends_the_way_and_its_receives(
     """All neighbours send in one order, so message k arrives k sends and a way after the beginning of its exchange."""
     received = max((k + 1) * S + WAY + (faces - k) * R for k in range(faces))
     assert steady(pattern, ranks, **options) == received
-    assert steady(pattern, ranks, compute_us=COMPUTE_US, **options) == received + COMPUTE_US * 1000
+    assert steady(pattern, ranks, delay_us=COMPUTE_US, **options) == received + COMPUTE_US * 1000
 
 
 def swept(nx: int, ny: int, blocks: int, compute_ns: int, repetitions: int) -> list[int]:
@@ -88,7 +88,7 @@ def test_a_sweep_is_a_wavefront_from_each_corner(nx: int, ny: int, blocks: int) 
     compute_ns = COMPUTE_US * 1000
     ends = swept(nx, ny, blocks, compute_ns, 10)
     assert ends[-1] - ends[-2] == ends[-2] - ends[-3]
-    assert steady("sweep", nx * ny, nx=nx, ny=ny, blocks=blocks, compute_us=COMPUTE_US) == ends[-1] - ends[-2]
+    assert steady("sweep", nx * ny, nx=nx, ny=ny, blocks=blocks, delay_us=COMPUTE_US) == ends[-1] - ends[-2]
     stages = 4 * (blocks * compute_ns)  # of one rank, which computes one block at a time
     assert ends[-1] - ends[-2] >= stages
 
@@ -121,7 +121,7 @@ def test_the_messages_of_a_repetition_are_those_that_leave(pattern: str, ranks: 
 def test_a_parameter_server_waits_for_all_workers_and_answers_them_in_turn(workers: int) -> None:
     """The last worker has its answer last, and so is the one for which the server waits; R is less than S."""
     period = COMPUTE_US * 1000 + S + WAY + R + workers * S + WAY + R
-    assert steady("paramserver", workers + 1, compute_us=COMPUTE_US) == period
+    assert steady("paramserver", workers + 1, delay_us=COMPUTE_US) == period
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_options_that_fit_no_grid_or_leave_no_worker_are_refused(
     [("halo2d", [1] * 4), ("halo3d", [1] * 4), ("sweep", [4 * 8] * 4), ("paramserver", [0, 1, 1, 1])],
 )
 def test_where_nothing_is_sent_only_computing_is_left(pattern: str, delays: list[int]) -> None:
-    command = measure(pattern, 8, batch=2, samples=3, warmup=0, compute_us=COMPUTE_US)
+    command = measure(pattern, 8, batch=2, samples=3, warmup=0, delay_us=COMPUTE_US)
     (answer, _), done = converse(build_worker(), [command], "-t", "null", "-n", "4", "--oversubscribed")
     assert answer["kind"] == "measure", done.stderr
     assert answer["counters"]["delays"] == [2 * 3 * each for each in delays]

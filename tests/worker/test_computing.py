@@ -20,7 +20,7 @@ def test_oneway_computes_after_each_message(library: Library | None, transport: 
     with session_of(library, transport) as session:
         session.hello()
         for sender_us, receiver_us in ((20, 0), (0, 30), (20, 30)):
-            options = [("compute_us", str(sender_us)), ("receiver_compute_us", str(receiver_us))]
+            options = [("delay_us", str(sender_us)), ("receiver_delay_us", str(receiver_us))]
             answer = session.measure("oneway", bytes=1000, batch=5, samples=4, timeout_s=60, options=options)
             assert answer.verified
             assert answer.counters["delays"] == (20 if sender_us else 0, 20 if receiver_us else 0)
@@ -31,7 +31,7 @@ def test_oneway_computes_after_each_message(library: Library | None, transport: 
         plain = session.measure("oneway", bytes=1000, samples=2)
         assert "delays" not in plain.counters
         with pytest.raises(WorkerRefused, match="needs window=1") as refusal:
-            session.measure("oneway", bytes=8, options=[("compute_us", "1"), ("window", "2")])
+            session.measure("oneway", bytes=8, options=[("delay_us", "1"), ("window", "2")])
         assert refusal.value.unsupported
         session.close()
 
@@ -42,7 +42,7 @@ def test_stream_computes_after_each_write_and_each_read(transport: str, way: str
     with session_of(None, transport) as session:
         session.hello()
         ways = [("write", way), ("read", way), ("writes", "16")]
-        options = [*ways, ("compute_us", "10"), ("receiver_compute_us", "5")]
+        options = [*ways, ("delay_us", "10"), ("receiver_delay_us", "5")]
         answer = session.measure("stream", bytes=3000, batch=2, samples=3, options=options)
         writes = 16 * 2 * 3
         assert answer.verified is (transport != "null")

@@ -37,7 +37,7 @@ def latencies(pattern: str, ranks: int = 3, **options: Any) -> list[int]:
 @pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
 def test_spaced_events_take_as_long_as_one(pattern: str, hops: int) -> None:
     assert latencies(pattern, rate_hz=10_000) == [hops * HOP] * EVENTS
-    assert latencies(pattern, rate_hz=10_000, compute_us=10) == [hops * HOP + COMPUTE_NS] * EVENTS
+    assert latencies(pattern, rate_hz=10_000, delay_us=10) == [hops * HOP + COMPUTE_NS] * EVENTS
 
 
 @pytest.mark.parametrize(("pattern", "hops"), FARMS.items())
@@ -45,7 +45,7 @@ def test_with_one_in_flight_the_wait_for_the_previous_event_counts(pattern: str,
     """Started late, and counted from the schedule: else all events would seem equally quick."""
     each_ns, period_ns = hops * HOP + COMPUTE_NS, 5_000
     expected = [each_ns + event * (each_ns - period_ns) for event in range(EVENTS)]
-    assert latencies(pattern, rate_hz=200_000, compute_us=10) == expected
+    assert latencies(pattern, rate_hz=200_000, delay_us=10) == expected
 
 
 def test_a_receiver_that_is_slower_than_the_schedule_has_a_growing_queue() -> None:
@@ -53,24 +53,24 @@ def test_a_receiver_that_is_slower_than_the_schedule_has_a_growing_queue() -> No
     busy_ns, period_ns = R + COMPUTE_NS + S, 5_000
     first_ns = 3 * HOP + COMPUTE_NS
     expected = [first_ns + event * (busy_ns - period_ns) for event in range(EVENTS)]
-    assert latencies("pushfarm", rate_hz=200_000, compute_us=10, in_flight=1024) == expected
+    assert latencies("pushfarm", rate_hz=200_000, delay_us=10, in_flight=1024) == expected
 
 
 def test_two_receivers_keep_a_schedule_that_one_cannot() -> None:
     event_ns = 3 * HOP + COMPUTE_NS
-    behind = latencies("pushfarm", rate_hz=125_000, compute_us=10, in_flight=8)
+    behind = latencies("pushfarm", rate_hz=125_000, delay_us=10, in_flight=8)
     assert behind[-1] > 2 * event_ns
-    assert latencies("pushfarm", ranks=4, rate_hz=125_000, compute_us=10, in_flight=8) == [event_ns] * EVENTS
+    assert latencies("pushfarm", ranks=4, rate_hz=125_000, delay_us=10, in_flight=8) == [event_ns] * EVENTS
 
 
 def test_the_bound_of_events_in_flight_is_kept() -> None:
     """The first ones start as if there were no bound; those after them start later, and more so the fewer may be."""
-    free = latencies("pushfarm", rate_hz=1_000_000, compute_us=10, in_flight=1024)
+    free = latencies("pushfarm", rate_hz=1_000_000, delay_us=10, in_flight=1024)
     for bound in (1, 2, 3):
-        bounded = latencies("pushfarm", rate_hz=1_000_000, compute_us=10, in_flight=bound)
+        bounded = latencies("pushfarm", rate_hz=1_000_000, delay_us=10, in_flight=bound)
         assert bounded[:bound] == free[:bound]
         assert all(late >= early for late, early in zip(bounded, free, strict=True))
-    ends = [latencies("pushfarm", rate_hz=1_000_000, compute_us=10, in_flight=bound)[-1] for bound in (1, 2)]
+    ends = [latencies("pushfarm", rate_hz=1_000_000, delay_us=10, in_flight=bound)[-1] for bound in (1, 2)]
     assert ends[1] < ends[0]
 
 
@@ -87,7 +87,7 @@ def test_schedules_on_a_model(pattern: str, hops: int, tmp_path: Path) -> None:
     model = lines(send_cpu=S, recv_cpu=R, latency=W)
 
     def taken(ranks: int, **options: Any) -> list[int]:
-        elapsed_ns = times(tmp_path, model, ranks, pattern, 8, samples=EVENTS, warmup=3, compute_us=10, **options)
+        elapsed_ns = times(tmp_path, model, ranks, pattern, 8, samples=EVENTS, warmup=3, delay_us=10, **options)
         return elapsed_ns[0]
 
     each_ns, period_ns, look_ns = hops * HOP + COMPUTE_NS, 5_000, 1_100

@@ -113,7 +113,7 @@ def test_messages_that_meet_take_longer(tmp_path: Path) -> None:
 
 def test_the_rest_of_a_message_for_a_late_receive(tmp_path: Path) -> None:
     """The receiver computes for longer than a message takes; the rest of four packets is three of them."""
-    delay = {"receiver_compute_us": 10, "until": "sent", "batch": 100}
+    delay = {"receiver_delay_us": 10, "until": "sent", "batch": 100}
     for costs, rest in (({}, 1000), ({"rest": "30 0 100"}, 330)):
         model = protocol("synchronous", latency=50, transfer=1000, **costs)
         receiver = times(tmp_path, model, 2, "oneway", 128, **delay)[1]
@@ -161,7 +161,7 @@ def test_ft_is_charged_by_its_operations(tmp_path: Path) -> None:
 
 
 def test_computing_is_cpu_time(tmp_path: Path) -> None:
-    point = answer(tmp_path, lines(send_cpu=10), 2, "oneway", 8, batch=5, compute_us=3, until="sent")
+    point = answer(tmp_path, lines(send_cpu=10), 2, "oneway", 8, batch=5, delay_us=3, until="sent")
     assert (point["cpu_user_ns"][0], point["wall_ns"][0]) == (5 * 3010, 5 * 3010)
     assert point["counters"]["delay_ns"][0] == 5 * 3000
 
@@ -188,7 +188,7 @@ def test_rendezvous_waits_for_the_receive(tmp_path: Path) -> None:
     alone = 100 + 400 + 1000 + 200 + 20
     assert times(tmp_path, model, 2, "pingpong", 100)[0] == [2 * alone]
     # A receiver that computes for 5 us after each message comes late: then 400 + 1000 + 200 + 20 follow.
-    sender, receiver = times(tmp_path, model, 2, "oneway", 100, batch=10, receiver_compute_us=5, until="sent")
+    sender, receiver = times(tmp_path, model, 2, "oneway", 100, batch=10, receiver_delay_us=5, until="sent")
     assert receiver == [10 * (5000 + 400 + 1000 + 200 + 20)]
     assert sender == receiver  # a send returns when its bytes have left
 
@@ -197,7 +197,7 @@ def test_a_synchronous_message_is_there_when_the_receive_comes(tmp_path: Path) -
     model = protocol("synchronous", latency=1000, transfer="0 2 0", ack=300)
     assert times(tmp_path, model, 2, "pingpong", 100)[0] == [2 * 1200]
     assert times(tmp_path, model, 2, "oneway", 100, batch=10, until="sent")[0] == [10 * 1500]
-    late = times(tmp_path, model, 2, "oneway", 100, batch=10, receiver_compute_us=5, until="sent")
+    late = times(tmp_path, model, 2, "oneway", 100, batch=10, receiver_delay_us=5, until="sent")
     assert late == [[10 * 5200]] * 2  # only the transfer follows the receive
 
 
@@ -462,7 +462,7 @@ def test_a_summary_of_many_ranks(tmp_path: Path) -> None:
 
 
 def test_counters_of_many_ranks_are_sums(tmp_path: Path) -> None:
-    point = answer(tmp_path, lines(), 4098, "halo2d", 8, samples=2, compute_us=3)
+    point = answer(tmp_path, lines(), 4098, "halo2d", 8, samples=2, delay_us=3)
     assert point["counters"] == {"delays": [2 * 4098], "delay_ns": [2 * 4098 * 3000]}
 
 

@@ -28,7 +28,7 @@ from hockney.report.names import readable_names
 from hockney.report.words import SHORT_MARK, figure_text, launches_text, placement_text, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
-from hockney.stats import EXACT, Estimate
+from hockney.stats import EXACT, Estimate, rate_per_s
 from hockney.units import counted, format_messages, format_ns, format_rate
 
 
@@ -43,8 +43,23 @@ def _measurements(row: _Row) -> str:
     return f"{row.figure.n_measurements}{in_launches}"
 
 
-# In which tables a column is: all, or only those of a stream, of several states, of events on schedule, or of events
-# without a schedule ("free").
+_Value = tuple[Callable[[Figure], Estimate | None], Callable[[float], str]]  # of a figure, and its text
+_TIME: _Value = (lambda figure: figure.time, format_ns)
+_RATES: dict[str, _Value] = {
+    "events": (lambda figure: rate_per_s(1.0, figure.time), format_messages),
+    "rate": (lambda figure: figure.bytes_per_s, format_rate),
+    "messages": (lambda figure: figure.messages_per_s, format_messages),
+}
+
+
+def _rate_text(name: str, figure: Figure) -> str:
+    of, text = _RATES[name]
+    rate = of(figure)
+    return "" if rate is None else text(rate.value)
+
+
+# In which tables a column is: all, or only those of a stream, of several states, of events, of events on schedule, or
+# of those without a schedule ("free").
 _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
     ("", TableColumn("size", right=True, key=True, style="bold"), lambda row: size_text(row.series.point)),
     (
@@ -57,8 +72,9 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
         TableColumn("95 % interval", right=True),
         lambda row: format_interval(row.figure.time, is_range=row.figure.is_range),
     ),
-    ("free", TableColumn("rate", right=True), lambda row: _rate_text(row.figure.bytes_per_s, format_rate)),
-    ("stream", TableColumn("messages", right=True), lambda row: _rate_text(row.figure.messages_per_s, format_messages)),
+    ("events", TableColumn("events", right=True), lambda row: _rate_text("events", row.figure)),
+    ("free", TableColumn("rate", right=True), lambda row: _rate_text("rate", row.figure)),
+    ("stream", TableColumn("messages", right=True), lambda row: _rate_text("messages", row.figure)),
     ("", TableColumn("minimum", right=True, optional=True), lambda row: known_text(row.figure.minimum_ns, format_ns)),
     ("schedule", TableColumn("p99", right=True), lambda row: known_text(row.figure.tails.p99_ns, format_ns)),
     ("schedule", TableColumn("p99.9", right=True), lambda row: known_text(row.figure.tails.p999_ns, format_ns)),
@@ -72,10 +88,6 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[_Row], str]], ...] = (
 def figures_in(series: Series, state: str | None) -> list[Figure]:
     """The figure that tables show, or that of one machine state."""
     return [each for each in series.figures() if (each.is_shown if state is None else each.state == state)]
-
-
-def _rate_text(rate: Estimate | None, text: Callable[[float], str]) -> str:
-    return "" if rate is None else text(rate.value)
 
 
 def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
@@ -123,7 +135,8 @@ def print_run(
 def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | None) -> None:
     """One table; with states where they are not all the one `state`."""
     point = rows[0].series.point
-    kinds = {"", "stream" if _has_window(point) else "", "schedule" if point.rate_hz else "free"}
+    kinds = {"", "stream" if _has_window(point) else ""}
+    kinds |= {"schedule"} if point.rate_hz else {"free", "events" if point.traits.events else ""}
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(row.figure.state != state and point.ranks > 1 for row in rows) else ""}
     algorithm = rows[-1].figure.definition.algorithm
@@ -207,17 +220,14 @@ def _print_group(
     render.title(first.text())
     columns = [TableColumn("size", right=True, key=True, style="bold")]
     columns += [TableColumn(names.get(transport, transport), right=True) for transport in group]
-    texts: list[tuple[Callable[[Figure], Estimate | None], Callable[[float], str]]] = [
-        (lambda figure: figure.time, format_ns)
-    ]
-    if _has_window(first) and any(points):
-        texts.append((lambda figure: figure.bytes_per_s, format_rate))
+    rates = ("rate", "messages") if _has_window(first) else ("events", "rate") if first.traits.events else ()
+    values = [_TIME, *(_RATES[rate] for rate in rates if any(points))]
     cells = ""
-    for number, text in enumerate(texts):
+    for number, value in enumerate(values):
         if number:
             render.say()
         rows = [
-            [size_text(point), *(_cell(sizes.get(point.bytes), state, *text) for sizes in by_size.values())]
+            [size_text(point), *(_cell(sizes.get(point.bytes), state, *value) for sizes in by_size.values())]
             for point in asked
         ]
         render.table(columns, rows, fits=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -43,6 +44,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
 @click.option(
     "--topology", metavar="TOPOLOGY", help="torus:4x4x4, mesh:8x8, or FILE.toml with [topology]. [default: one switch]"
 )
+@click.option("--link", metavar="RATE,LATENCY", help="Rate, latency or both of each link: 10Gbit/s,2us.")
 @click.option(
     "--set",
     "changes",
@@ -66,19 +68,17 @@ def predict(
     reference: str | None,
     machine: str | None,
     transport: tuple[str, ...],
-    topology: str | None,
     changes: tuple[str, ...],
     sensitivity: bool,
     tolerance: bool,
     validate: bool,
     time_s: float | None,
     write: Path | None,
-    **words: tuple[str, ...],
+    **words: Any,
 ) -> int:
     """Predict times of a suite or some patterns on a machine fitted to a run, or on a model.
 
-    Nothing is measured or stored: the patterns run in virtual time, each point once, and on a fitted machine 20 times
-    more for its interval, if --time permits. A model without noise is exact.
+    Nothing is measured or stored: the patterns run in virtual time, on a fitted machine 20 times more for intervals.
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
     from hockney.analysis.predict.change import changed, parse_change
@@ -89,10 +89,10 @@ def predict(
 
     wanted = [parse_change(word) for word in changes]
     named = names("--transport", transport)
-    if machine is not None and (reference is not None or named or topology is not None):
-        raise UsageError("--machine predicts on a model alone: leave out --from, --transport and --topology")
+    if machine is not None and (reference is not None or named or words["topology"] or words["link"]):
+        raise UsageError("--machine predicts on a model alone: leave out --from, --transport, --topology and --link")
     if validate:
-        if what or machine or wanted or sensitivity or tolerance or write or topology or any(words.values()):
+        if what or machine or wanted or sensitivity or tolerance or write or any(words.values()):
             raise UsageError("--validate has fixed points: combine it with --from, --transport and --time only")
         return show_validation(store, reference, named, time_s, as_json=as_json)
     if time_s is not None and machine is not None:
@@ -108,13 +108,13 @@ def predict(
     if machine is not None:
         cases = [on_machine(suite, machine, words)]
     else:
-        cases = on_fits(suite, store, reference, named, topology, words)
+        cases = on_fits(suite, store, reference, named, words)
     if len(cases) > 1 and (write is not None or as_json):
         option, known = "--json" if as_json else "--write", ", ".join(case.model.name for case in cases)
         raise UsageError(f"{option} is for one transport: add -t with one of {known}")
     asked = {"sensitivity": sensitivity, "tolerance": tolerance, "as_json": as_json}
-    for_intervals_s = 60.0 if time_s is None else time_s
-    done = [predicted(case, wanted, **asked, time_s=for_intervals_s, cases=len(cases)) for case in cases]
+    draws_s = (60.0 if time_s is None else time_s) / len(cases)
+    done = [predicted(case, wanted, **asked, draws_s=draws_s) for case in cases]
     if write is not None:
         head = "Written by hockney predict. docs/machines.md explains the keys; times are ns."
         write_model(changed({"": cases[0].model}, wanted)[""], write, head)
@@ -122,5 +122,5 @@ def predict(
         render.print_json("predict", predicted_json(done[0]))
     else:
         print_predicted(done)
-    is_whole = all(each.is_whole for each in done) and any(each.predictions for each in done)
+    is_whole = all(each.is_whole for each in done) and any(each.predictions or each.rates for each in done)
     return ExitCode.DONE if is_whole else ExitCode.INCOMPLETE

@@ -11,16 +11,19 @@ from typing import Any
 
 from hockney.analysis.predict.change import PARAMETERS, Change, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
-from hockney.analysis.predict.topology import parse_topology
+from hockney.analysis.predict.topology import parse_network
+from hockney.analysis.rates import HighestRates
 from hockney.cli import render
 from hockney.cli.progress import ProgressDisplay
+from hockney.cli.rates import print_rates
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
-from hockney.cli.run_options import read_model_options
+from hockney.cli.run_options import read_options
 from hockney.cli.words import format_interval
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.plan import Plan, make_plan, refuse_empty
-from hockney.measure.predict import Prediction, Tick, predict_fitted, times_of
+from hockney.measure.predict import Prediction, Validation, newest_validation, predict_fitted, times_of
+from hockney.measure.rates import search_on_models
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
 from hockney.report.classic.models import is_model
@@ -35,6 +38,7 @@ from hockney.worker.machine_model import Model, load_model
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
 _NO_INTERVAL = "No interval: the figures that the model is fitted to have none. Measure them for longer."
+_OPTIMISTIC = "Optimistic: every pair is as fast as these two ranks alone; memory, NIC and switch are never full."
 WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True, key=True))
 """The columns of predictions."""
 
@@ -43,31 +47,35 @@ WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True
 class Case:
     """Points, and the models of their transports; `model` is the plain one.
 
-    `fit` is the source of a fitted model, which `topology` extends.
+    `fit` is the source of a fitted model, `network` in words what was asked for; `checked` shows how wrong such models
+    are on this transport, None: not known.
     """
 
     model: Model
     plan: Plan
     models: Mapping[str, Model]
     fit: Fit | None = None
-    topology: Mapping[str, Any] = field(default_factory=dict)
-    assumptions: Sequence[str] = ()
+    network: str = ""
+    checked: Validation | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class Predicted:
     """The times of a case, after `changes` of its models, too, and why points have none.
 
-    `effects` and `tolerances` are of the changed models; None: not asked for.
+    `effects` and `tolerances` are of the changed models, as `rates`, which stand for times; None: not asked for.
+    `intervals_s`: how long intervals take, if there was no time for them.
     """
 
     case: Case
     changes: Sequence[str]
-    predictions: Sequence[Prediction]
-    missing: Mapping[Point, str]
-    changed_ns: Mapping[Point, float]
+    missing: dict[Point, str]
+    predictions: Sequence[Prediction] = ()
+    changed_ns: Mapping[Point, float] = field(default_factory=dict)
     effects: Sequence[Effect] | None = None
     tolerances: Sequence[Tolerances] | None = None
+    rates: HighestRates | None = None
+    intervals_s: float | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -81,14 +89,14 @@ class Predicted:
 def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
     """A suite on a model. Raises UsageError."""
     model, catalogue = load_model(machine), load(libraries=())
-    plan = make_plan(suite, read_model_options(machine, words), catalogue)
+    plan = make_plan(suite, read_options({**words, "machine": machine}), catalogue)
     refuse_empty(plan, what="predict")
     models = {point.transport: catalogue.transports[point.transport].model or model for point in plan.points}
     return Case(model, plan, models)
 
 
 def on_fits(
-    suite: Suite, store: Path | None, reference: str | None, transports: Sequence[str], topology: str | None, words: Any
+    suite: Suite, store: Path | None, reference: str | None, transports: Sequence[str], words: Mapping[str, Any]
 ) -> list[Case]:
     """A suite on the machine that each transport of a run shows; None: of the newest run that shows any.
 
@@ -96,7 +104,7 @@ def on_fits(
     """
     with open_results(store) as results:
         fits = _newest_fits(results, transports) if reference is None else _fits(results.run(reference), transports)
-    return [_on_fit(suite, fit, topology, words) for fit in fits]
+        return [_on_fit(suite, fit, words, newest_validation(results, fit.transport)) for fit in fits]
 
 
 def transports_of(run: Run, words: Sequence[str]) -> list[str]:
@@ -144,86 +152,60 @@ def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
     return fitted
 
 
-def _on_fit(suite: Suite, fit: Fit, topology: str | None, words: Mapping[str, Any]) -> Case:
-    extended = {} if topology is None else parse_topology(topology, fit.rate_bytes_per_s)
+def _on_fit(suite: Suite, fit: Fit, words: Mapping[str, Any], checked: Validation | None) -> Case:
+    topology, link = words["topology"], words["link"]
+    fit = replace(fit, network=parse_network(topology, link, fit.rate_bytes_per_s))
+    links = f"links of {link}" if link else "links as fast as these two ranks"
+    text = f"{topology or 'one switch'}, {links}" if topology or link else ""
     catalogue, machine = load(libraries=()), fit.transport.replace(":", "-")  # a colon begins a variant of a model
     name = fit.transport if topology is None else f"{fit.transport} on {topology}"
-    catalogue.add_model(f"sim@{machine}", Model.from_content(name, {**fit.content(RANKS_MAX), **extended}))
-    plan = make_plan(suite, read_model_options(machine, words), catalogue)
+    catalogue.add_model(f"sim@{machine}", Model.from_content(name, fit.content(RANKS_MAX)))
+    plan = make_plan(suite, read_options({**words, "machine": machine}), catalogue)
     refuse_empty(plan, what="predict")
-    model = Model.from_content(fit.transport, _content(fit, plan, extended))
-    way = "one switch for all" if topology is None else f"topology {topology}"
-    assumptions = [
-        f"Assumed: a CPU for each rank, and {way}. Between sizes, costs are interpolated.",
-        f"For the errors of such models: {typed('predict', '--validate')}",
-    ]
-    return Case(model, plan, {f"sim@{machine}": model}, fit, extended, assumptions)
-
-
-def _content(fit: Fit, plan: Plan, extended: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The model of a fit, for the most ranks of a plan."""
-    return {**fit.content(max(point.ranks for point in plan.points)), **extended}
+    model = Model.from_content(fit.transport, fit.content(max(point.ranks for point in plan.points)))
+    return Case(model, plan, {f"sim@{machine}": model}, fit, text, checked)
 
 
 def predicted(
-    case: Case,
-    changes: Sequence[Change],
-    *,
-    sensitivity: bool,
-    tolerance: bool,
-    as_json: bool,
-    time_s: float,
-    cases: int,
+    case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, as_json: bool, draws_s: float
 ) -> Predicted:
-    """The times of a case, and the requested analyses; without intervals, if its share of time_s is too short for them.
+    """The times of a case, and the requested analyses; without intervals, if draws_s is too short for them.
 
     Raises UsageError for a change without effect.
     """
-    points, after = case.plan.points, changed(case.models, changes)
+    points, deadline_ns, after = case.plan.points, case.plan.deadline_ns, changed(case.models, changes)
+    skipped = {skipped.point: skipped.reason for skipped in case.plan.skipped}
+    done = Predicted(case, [change.word for change in changes], skipped)
+    if deadline_ns is not None and (sensitivity or tolerance):
+        raise UsageError("rate=max searches a rate: leave out --sensitivity and --tolerance, or name a rate")
     with contextlib.closing(ProgressDisplay()) as display:
-        if case.fit is None:
+        if case.fit is not None and not as_json:
+            display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {case.fit.title}.")
+        if deadline_ns is not None:
+            done.missing |= {} if case.fit is None else case.fit.missing(points)
+            inside = [point for point in points if point not in done.missing]
+            tick = display.simulating("searches", len(inside))
+            done.rates, failed = search_on_models(inside, after, deadline_ns, tick=tick)
+        elif case.fit is None:
             times = times_of(points, case.models, tick=display.simulating("times", len(points)))
-            predictions = [Prediction(point, time_ns) for point, time_ns in times.time_ns.items()]
-            failed: Mapping[Point, str] = times.failed
+            done.predictions = [Prediction(point, time_ns) for point, time_ns in times.time_ns.items()]
+            failed = times.failed
         else:
-            if not as_json:
-                display.say(f"Predicting {counted(len(points), 'point')} on {case.model.name}, {case.fit.title}.")
-            case, predictions, failed = _fitted(case, case.fit, display, time_s, cases)
-        new_ns = {prediction.point: prediction.time_ns for prediction in predictions}
-        if changes:
+            tick_of = lambda step, count: display.simulating(f"{step} on {case.model.name}", count)  # noqa: E731
+            done.predictions, failed, takes_s = predict_fitted(case.fit, points, tick_of=tick_of, draws_s=draws_s)
+            done.intervals_s = takes_s if takes_s > draws_s else None
+        done.missing |= failed
+        new_ns = {prediction.point: prediction.time_ns for prediction in done.predictions}
+        if changes and deadline_ns is None:
             new_ns = times_of(points, after, tick=display.simulating("changed", len(points))).time_ns
-        effects = tolerances = None
+            done.changed_ns = new_ns
         if sensitivity:
             tick = display.simulating("sensitivity", len(new_ns) * len(improvements(after.values())))
-            effects = effects_of(new_ns, after, tick=tick)
+            done.effects = effects_of(new_ns, after, tick=tick)
         if tolerance:
             tick = display.simulating("tolerance", len(new_ns))
-            tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
-    missing = {skipped.point: skipped.reason for skipped in case.plan.skipped} | {**failed}
-    words = [change.word for change in changes]
-    return Predicted(case, words, predictions, missing, new_ns if changes else {}, effects, tolerances)
-
-
-def _fitted(
-    case: Case, fit: Fit, display: ProgressDisplay, time_s: float, cases: int
-) -> tuple[Case, list[Prediction], Mapping[Point, str]]:
-    """The times on a fitted machine, and the reasons why points have none; the case says why there is no interval."""
-    draws_s = time_s / cases
-
-    def tick_of(step: str, points: int) -> Tick:
-        return display.simulating(f"{step} on {case.model.name}", points)
-
-    predictions, failed, takes_s = predict_fitted(
-        fit, case.plan.points, lambda each: _content(each, case.plan, case.topology), tick_of=tick_of, draws_s=draws_s
-    )
-    if takes_s <= draws_s:
-        has_draws = takes_s > 0 or not predictions
-        missing = [] if has_draws or is_model(fit.transport) else [_NO_INTERVAL]
-        return replace(case, assumptions=[*case.assumptions, *missing]), predictions, failed
-    takes, allowed = format_duration_s(takes_s), format_duration_s(draws_s)
-    why = f"No interval on {case.model.name}: it takes about {takes}; its share of --time is {allowed}. "
-    why += f"For an interval, add `--time {math.ceil(1.5 * takes_s * cases)}s`."
-    return replace(case, assumptions=[*case.assumptions, why]), predictions, failed
+            done.tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
+    return done
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------
@@ -239,17 +221,50 @@ def print_predicted(done: Sequence[Predicted]) -> None:
         print_missing(missing)
     if len(done) > 1:
         render.say()
-    if any(row.low_ns is not None for each in done for row in each.predictions):
-        render.note("The interval is that of the figures that the model is fitted to.")
-    for assumption in dict.fromkeys(assumption for each in done for assumption in each.case.assumptions):
+    for assumption in assumptions_of(done):
         render.note(assumption)
+
+
+def assumptions_of(done: Sequence[Predicted]) -> list[str]:
+    """What fitted models assume, how wrong they were, and how to get intervals; each once."""
+    fitted = [each for each in done if each.case.fit is not None]
+    if not fitted:
+        return []
+    network = fitted[0].case.network
+    limits = f"Optimistic: memory and NIC are never full. The network is {network}."
+    notes = [limits if network else f"{_OPTIMISTIC} Name a network: --topology, --link."]
+    have = [any(row.low_ns is not None for row in each.predictions) for each in fitted]
+    checked = [each.case.checked for each in fitted if each.case.checked is not None]
+    parts = "{0.median_error:.0%} in the median, up to {0.largest_error:+.0%} on {0.transport} (run {0.run})"
+    off = [parts.format(error) for error in checked]
+    itself = f"the model itself was off by {'; '.join(off)}."
+    if any(have):
+        notes.append(f"The interval has only the noise of the input{f'; {itself}' if off else '.'}")
+    elif off:
+        notes.append(f"T{itself[1:]}")
+    known = {error.transport for error in checked}
+    unknown = [name for name in (each.case.model.name for each in fitted) if name not in known]
+    if unknown:
+        notes.append(f"How far off such models are: {typed('predict', '--validate', '-t', ','.join(unknown))}")
+    takes_s = max(each.intervals_s or 0.0 for each in fitted)
+    if takes_s:
+        enough = format_duration_s(math.ceil(1.5 * takes_s * len(done)))
+        notes.append(f"For intervals: --time {enough.replace(' min', 'm').replace(' ', '')}.")
+    elif any(
+        not has and each.predictions and not is_model(each.case.model.name)
+        for has, each in zip(have, fitted, strict=True)
+    ):
+        notes.append(_NO_INTERVAL)
+    return notes
 
 
 def _print_case(predicted: Predicted, *, first: bool) -> None:
     case = predicted.case
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
     render.title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}", first=first)
-    if predicted.predictions:
+    if predicted.rates is not None:
+        print_rates(predicted.rates, "Searched in virtual time.", first=False)
+    elif predicted.predictions:
         _print_times(predicted)
     else:
         render.note("No time predicted: the reason is below.")
@@ -296,10 +311,8 @@ def _print_times(predicted: Predicted) -> None:
 
 def _outside(prediction: Prediction) -> str:
     """`above 1 MiB`; "" within the fit."""
-    size = prediction.outside_bytes
-    if size is None:
-        return ""
-    return f"{'above' if prediction.point.bytes > size else 'below'} {format_bytes(size)}"
+    size, above = prediction.outside_bytes, prediction.point.bytes > (prediction.outside_bytes or 0)
+    return "" if size is None else f"{'above' if above else 'below'} {format_bytes(size)}"
 
 
 def _percent(new_ns: float, before_ns: float) -> str:
@@ -351,18 +364,14 @@ def _print_limits(
     text: Callable[[float], str],
 ) -> None:
     """A table with a row for each point: the changes that make it 1, 2 and 5 % slower."""
+
+    def cells(row: Tolerances) -> list[str]:
+        limits = tolerance_of(row).limits.values()
+        return [_name(row.point), size_text(row.point), *("any" if limit is None else text(limit) for limit in limits)]
+
     columns = [*WHAT, *(TableColumn(f"{slowdown:.0%} slower", right=True) for slowdown in SLOWDOWNS)]
     render.title(title)
-    render.table(
-        columns,
-        (
-            [
-                *(_name(row.point), size_text(row.point)),
-                *("any" if limit is None else text(limit) for limit in tolerance_of(row).limits.values()),
-            ]
-            for row in rows
-        ),
-    )
+    render.table(columns, map(cells, rows))
 
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
@@ -370,7 +379,7 @@ def _print_limits(
 
 def predicted_json(predicted: Predicted) -> dict[str, Any]:
     """The same values, and the curves of tolerances."""
-    record = predicted.case.model.record
+    record, of = predicted.case.model.record, predicted.case.checked
     document = {
         "suite": predicted.case.plan.suite,
         "model": {name: record[name] for name in ("name", "title", "key", "exact")},
@@ -379,17 +388,16 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
             {**vars(row), "changed_ns": predicted.changed_ns.get(row.point)} for row in predicted.predictions
         ],
         "not_predicted": [{"point": point, "reason": reason} for point, reason in predicted.missing.items()],
-        "assumptions": predicted.case.assumptions,
+        "assumptions": assumptions_of([predicted]),
+        "model_error": of and {"run": of.run, "median": of.median_error, "largest": of.largest_error},
     }
+    if predicted.rates is not None:
+        document |= vars(predicted.rates)
     if predicted.effects is not None:
         document["sensitivity"] = [
-            {
-                "parameter": effect.change.key,
-                "factor": effect.change.factor,
-                "gain": effect.gain,
-                "gains": [{"point": point, "gain": gain} for point, gain in effect.gains.items()],
-            }
-            for effect in predicted.effects
+            {"parameter": each.change.key, "factor": each.change.factor, "gain": each.gain}
+            | {"gains": [{"point": point, "gain": gain} for point, gain in each.gains.items()]}
+            for each in predicted.effects
         ]
     if predicted.tolerances is not None:
         document["tolerance"] = [

@@ -102,15 +102,6 @@ def _background(word: str | None) -> tuple[str | None, int | None]:
     return name or None, _number("ranks", RANKS_MAX, ranks) if colon else None
 
 
-def read_model_options(machine: str, words: Mapping[str, Any]) -> RunOptions:
-    """The options of `predict`: the ranks, sizes and options of points on a model. Raises UsageError."""
-    asked = read_options({**words, "machine": machine})
-    if asked.deadline_ns is not None:
-        searched = typed("run", "pushfarm", "--machine", machine, "-o", "rate=max", "-o", "deadline=1ms")
-        raise UsageError(f"predict searches no rate; on a model it is measured: {searched}")
-    return asked
-
-
 def _number(what: str, most: int, word: str) -> int:
     number = parse_count(word, most)
     if number is None:
@@ -208,7 +199,7 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
     if (rate == "max") != (deadline is not None):
         raise UsageError("rate=max and deadline belong together: write for example -o rate=max -o deadline=1ms")
     if rate is not None:
-        pairs["rate_hz"] = "0" if rate == "max" else str(parse_frequency_hz(rate))
+        pairs["rate_hz"] = "0" if rate == "max" else ",".join(str(parse_frequency_hz(each)) for each in rate.split(","))
     return tuple(pairs.items()), None if deadline is None else parse_time_ns(deadline)
 
 

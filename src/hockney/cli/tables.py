@@ -12,16 +12,17 @@ from hockney.analysis.health import Health, health_of
 from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.pairs import PairMatrix, pair_matrices
-from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
+from hockney.analysis.rates import HighestRates, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
 from hockney.cli.hosts import health_json, print_clocks, print_health, print_pair_table
 from hockney.cli.plot import print_plot
+from hockney.cli.rates import print_rates
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.cli.words import known_text, print_caveats, say_one_launch
+from hockney.cli.words import print_caveats, say_one_launch
 from hockney.errors import UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
@@ -31,10 +32,10 @@ from hockney.report.impacts import background_text, impact_table
 from hockney.report.names import readable_names
 from hockney.report.pairs import pair_table, rank_values
 from hockney.report.sheet import Sheet, make_sheet
-from hockney.report.words import placement_text, size_text
+from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.stats import Interval
-from hockney.units import counted, format_bytes, format_hz, format_ns
+from hockney.units import counted, format_bytes, format_ns
 from hockney.worker.libraries import Missing
 
 Tables = Sheet | ClassicReport | HighestRates | Impacts | Clocks | Health | list[PairMatrix]
@@ -76,7 +77,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Health():
             print_health(run, tables)
         case HighestRates():
-            _print_rates(tables, run.id)
+            go_on = typed("run", "--resume", run.id)
+            print_rates(tables, f"All rates that were tried: {typed('show', run.id, '--all')}", go_on=go_on)
         case Impacts():
             _print_impacts(tables, run)
         case Clocks():
@@ -107,33 +109,6 @@ def tables_as_json(tables: Tables) -> dict[str, Any]:
             return {"clocks": tables.jobs}
         case _:
             return pairs_as_json(tables) if tables else {}
-
-
-# ---- highest rates --------------------------------------------------------------------------------------------------
-
-
-_RATES: dict[TableColumn, Callable[[SustainedRate], str]] = {
-    TableColumn("what", key=True, wrap=True): lambda rate: rate.point.text(rate.point.transport),
-    TableColumn("size", right=True): lambda rate: size_text(rate.point),
-    TableColumn("highest rate", right=True, style="bold"): lambda rate: known_text(
-        rate.sustained_hz, format_hz, "not found"
-    ),
-    TableColumn("p50", right=True): lambda rate: known_text(rate.p50_ns, format_ns),
-    TableColumn("p99", right=True): lambda rate: known_text(rate.p99_ns, format_ns),
-    TableColumn("p99.9", right=True): lambda rate: known_text(rate.p999_ns, format_ns),
-    TableColumn("missed at", right=True): lambda rate: known_text(rate.missed_hz, format_hz),
-}
-
-
-def _print_rates(highest: HighestRates, run_id: int) -> None:
-    """Print a row for each search."""
-    render.title(f"Highest rate of events with a deadline of {format_ns(highest.deadline_ns)}", first=True)
-    render.records(_RATES, highest.rates, fits=True)
-    render.say()
-    render.note(
-        f"At most {100 * LATE_MAX:g} % of the events end later than the deadline after they were due, and the farm "
-        f"does not fall behind. All rates that were tried: {typed('show', run_id, '--all')}"
-    )
 
 
 # ---- under a background ----------------------------------------------------------------------------------------------

@@ -89,13 +89,5 @@ def _json(each: Validation) -> dict[str, Any]:
         "median_error": each.median_error,
         "within_10_percent": each.share_within(0.10),
         "within_25_percent": each.share_within(0.25),
-        "points": [
-            {
-                "point": row.point,
-                "predicted_ns": row.predicted_ns,
-                "measured_ns": row.measured_ns.value,
-                "error": row.error,
-            }
-            for row in each.rows
-        ],
+        "points": [{**vars(row), "measured_ns": row.measured_ns.value, "error": row.error} for row in each.rows],
     }

@@ -19,7 +19,7 @@ from hockney.measure.background import Background, Places, place
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of, split_placed
 from hockney.suites import CacheShare, Suite, SuiteSeries
-from hockney.suites.words import all_ends, as_pairs, check_option, filled
+from hockney.suites.words import all_ends, as_pairs, check_option, each_of, filled
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
 from hockney.worker.hosts import Host, fill, parse_hosts
@@ -403,6 +403,8 @@ def _grid(
     known = {option.name for option in pattern.options}
     more = {} if series.basic else {name: value for name, value in asked.options if name in known}
     options = {**series.options, **more}
+    if asked.deadline_ns is not None:  # how many are best is part of the search
+        options.setdefault("in_flight", "1,4,16,64")
     for name, value in options.items():
         check_option(pattern, name, value)
     table = filled(series, pattern)
@@ -418,10 +420,11 @@ def _grid(
         size: size.resolve(caches, pattern.grain_bytes) if isinstance(size, CacheShare) else size for size in wanted
     }
     curves = [
-        (placement, count, {**options, **ends})
+        (placement, count, {**each, **ends})
         for transport in transports
         for count in ranks
         for placement in _placements(transport, count, series, asked, catalogue)
+        for each in each_of(options)
         for ends in (all_ends(pattern, count) if series.pairs else [{}])
     ]
     if asked.machine is not None:

@@ -13,18 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.machine.files import parse_cpus
 from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
 from hockney.measure.pool import measurement_of
 from hockney.model import Measurement, Point
-from hockney.results.runs import Run
+from hockney.results.runs import Results, Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
 from hockney.suites import load_suite
-from hockney.units import format_bytes
 from hockney.worker import cache
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerRefused, WorkerTimedOut
@@ -166,8 +164,9 @@ class Checked:
 
 @dataclass(frozen=True)
 class Validation:
-    """The points of a transport in one machine state (None: in all), and why others could not be predicted."""
+    """The points of a transport of a run in one machine state (None: in all), and why others could not be predicted."""
 
+    run: int
     transport: str
     state: str | None
     rows: Sequence[Checked]
@@ -178,6 +177,11 @@ class Validation:
         """The median size of the errors; None without points."""
         return statistics.median(abs(row.error) for row in self.rows) if self.rows else None
 
+    @property
+    def largest_error(self) -> float | None:
+        """The largest error, with its sign; None without points."""
+        return max((row.error for row in self.rows), key=abs, default=None)
+
     def share_within(self, limit: float) -> float | None:
         """The fraction of the points with an error of at most this limit."""
         return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None
@@ -186,12 +190,11 @@ class Validation:
 def predict_fitted(
     fit: Fit,
     points: Sequence[Point],
-    content_of: Callable[[Fit], Mapping[str, Any]],
     *,
     tick_of: Callable[[str, int], Tick] = lambda step, points: lambda: None,
     draws_s: float = math.inf,
 ) -> tuple[list[Prediction], dict[Point, str], float]:
-    """The times of points on the model that `content_of` makes of a fit, why points have none, and the time of draws.
+    """The times of points on the model of a fit, why points have none, and the time of draws.
 
     The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
     by how much such models are wrong. Where the draws would take longer than `draws_s`, there are none, and no
@@ -199,14 +202,10 @@ def predict_fitted(
     """
 
     def models(each: Fit) -> Models:
-        return dict.fromkeys((point.transport for point in points), Model.from_content(fit.transport, content_of(each)))
+        model = Model.from_content(fit.transport, each.content(max(point.ranks for point in points)))
+        return dict.fromkeys((point.transport for point in points), model)
 
-    shortest = fit.sizes_bytes[0]  # up to 64 B, shorter messages take as long
-    missing = {
-        point: f"the run has no oneway (window=16) below {format_bytes(shortest)}: the suite basics measures it"
-        for point in points
-        if point.bytes < shortest > 64
-    }
+    missing = fit.missing(points)
     begin_s = monotonic()
     tick = tick_of("times", len(points))
     times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
@@ -240,7 +239,18 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
         times = times_of(points, {fit.transport: model}, tick=tick)
         rows += [Checked(point, time_ns, fit.figures.others[point]) for point, time_ns in times.time_ns.items()]
         missing |= times.failed
-    return Validation(fit.transport, fit.figures.state, rows, missing)
+    return Validation(run.id, fit.transport, fit.figures.state, rows, missing)
+
+
+def newest_validation(results: Results, transport: str) -> Validation | None:
+    """That of the newest run which measured the suite validate on a transport; None without one. Raises as times_of."""
+    for summary in reversed(results.runs()):
+        if summary.suite == "validate":
+            run = results.run(summary.id)
+            fit = fit_to_check(run, transport)
+            if isinstance(fit, Fit) and (validation := validate(run, fit)).rows:
+                return validation
+    return None
 
 
 def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:

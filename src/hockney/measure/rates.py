@@ -10,46 +10,36 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.rates import Stream, at_rate, is_sustained, stream_of
+from hockney.analysis.rates import HighestRates, at_rate, highest_of, is_sustained, next_hz
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
+from hockney.measure.predict import Models, Tick, times_of
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point
 
 
-@dataclass
-class Bracket:
-    """A search that begins at `first_hz`: the highest rate that was sustained, and the lowest that was not."""
-
-    first_hz: float
-    sustained_hz: int | None = None
-    missed_hz: int | None = None
-
-    def note(self, rate_hz: int, *, is_kept: bool) -> None:
-        """Note the result of a schedule."""
-        if is_kept:
-            self.sustained_hz = max(rate_hz, self.sustained_hz or 0)
-        else:
-            self.missed_hz = min(rate_hz, self.missed_hz or rate_hz)
-
-    def next_hz(self) -> int | None:
-        """The rate to try next; None: the search is over."""
-        if self.sustained_hz is None and self.missed_hz is None:
-            rate_hz = self.first_hz
-        elif self.missed_hz is None:
-            rate_hz = (self.sustained_hz or 1) * 1.5
-        elif self.sustained_hz is None:
-            rate_hz = self.missed_hz / 2
-        else:
-            rate_hz = math.sqrt(self.sustained_hz * self.missed_hz)
-        wanted_hz = min(1_000_000_000, max(1, round(rate_hz)))  # as the worker takes it
-        is_known = wanted_hz in (self.sustained_hz, self.missed_hz)
-        is_close = self.missed_hz is not None and self.missed_hz <= 1.02 * (self.sustained_hz or 0)
-        is_hopeless = self.sustained_hz is None and wanted_hz < 0.01 * self.first_hz
-        return None if is_known or is_close or is_hopeless else wanted_hz
+def search_on_models(
+    points: Sequence[Point], models: Models, deadline_ns: float, *, tick: Tick = lambda: None
+) -> tuple[HighestRates, dict[Point, str]]:
+    """The highest rates of points without a rate on models, and why others have none. Raises as times_of."""
+    free = times_of(points, models)
+    measured = {point: [measurement] for point, measurement in free.measured.items()}
+    left: dict[Point, dict[int, bool]] = {point: {} for point in free.time_ns}
+    while left:
+        asked = [(point, next_hz(1e9 / max(1.0, free.time_ns[point]), kept)) for point, kept in left.items()]
+        found = times_of([at_rate(point, rate_hz) for point, rate_hz in asked if rate_hz], models).measured
+        for point, rate_hz in asked:
+            tried = at_rate(point, rate_hz or 0)
+            if rate_hz and tried in found:
+                measured[tried] = [found[tried]]
+                left[point][rate_hz] = is_sustained(measured[tried], deadline_ns)
+            else:
+                del left[point]
+                tick()
+    rates = tuple(highest_of(point, measured, deadline_ns) for point in free.time_ns)
+    return HighestRates(deadline_ns, rates), free.failed
 
 
 class RateSampler(Sampler):
@@ -58,7 +48,7 @@ class RateSampler(Sampler):
     def __init__(self, plan: Plan, *to: Any, earlier: Sequence[Measurement] = (), **launch: Any) -> None:
         super().__init__(plan, *to, earlier=earlier, **launch)
         self._deadline_ns = plan.deadline_ns or math.inf
-        self._streams: dict[Point, list[Stream]] = defaultdict(list)
+        self._schedules: dict[Point, list[Measurement]] = defaultdict(list)
         self._tried: dict[Point, list[Point]] = {point: [] for point in plan.points if not point.rate_hz}
         for point in plan.points:
             if point.rate_hz:
@@ -68,7 +58,7 @@ class RateSampler(Sampler):
     def _keep(self, measurements: Sequence[Measurement]) -> None:
         for measurement in measurements:
             if measurement.point.rate_hz:
-                self._streams[measurement.point].append(stream_of(measurement, self._deadline_ns))
+                self._schedules[measurement.point].append(measurement)
 
     def _take(self, work: Work) -> list[Measurement]:
         measurements = super()._take(work)
@@ -86,11 +76,8 @@ class RateSampler(Sampler):
             time = self._work[point].time
             if time is None or not {point, *tried}.isdisjoint(unfinished | self._given_up):
                 continue
-            bracket = Bracket(1e9 / time.value)
-            for each in tried:
-                bracket.note(each.rate_hz, is_kept=is_sustained(self._streams[each]))
-            rate_hz = bracket.next_hz()
-            if rate_hz is not None:
+            kept = {each.rate_hz: is_sustained(self._schedules[each], self._deadline_ns) for each in tried}
+            if (rate_hz := next_hz(1e9 / time.value, kept)) is not None:
                 tried.append(at_rate(point, rate_hz))
                 added.append(Work(tried[-1]))
         self._add(added)

@@ -100,6 +100,8 @@ class SuiteSeries(BaseModel):
 
     Ranks and sizes that are not given default to the pattern's: some patterns do not run on two, or do not take 8 B.
 
+    An option may have several values, for a curve each: `0,100`; a file's list is that text.
+
     `pairs = "all"`: a curve for every source and target among the ranks; for a ring, for every distance; for rounds,
     for every round. `ranks = "cpus"`: one per CPU, on several hosts one per host or slot, unless the user gives a
     number.

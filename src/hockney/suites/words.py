@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -21,6 +22,12 @@ def as_pairs(pattern: PatternInfo, options: Mapping[str, str]) -> tuple[tuple[st
     return tuple((name, value) for name, value in sorted(options.items()) if value != pattern.option(name).default)
 
 
+def each_of(options: Mapping[str, str]) -> list[dict[str, str]]:
+    """One set of options for each combination of their values: `0,100` are two values."""
+    values = itertools.product(*(map(str.strip, text.split(",")) for text in options.values()))
+    return [dict(zip(options, each, strict=True)) for each in values]
+
+
 def filled(table: Table, pattern: PatternInfo) -> Table:
     """The table with the pattern's own ranks and sizes where it names none."""
     defaults = {"ranks": (pattern.ranks_default,), "bytes": (pattern.bytes_default,)}
@@ -28,10 +35,11 @@ def filled(table: Table, pattern: PatternInfo) -> Table:
 
 
 def check_option(pattern: PatternInfo, name: str, value: str) -> None:
-    """Raises UsageError for an option that the pattern has not, or a value that it does not take."""
-    wrong = pattern.option(name).check(value)
-    if wrong is not None:
-        raise UsageError(f"option {name} of {pattern.name} {wrong}, not '{value}'")
+    """Raises UsageError for an option that the pattern has not, or values that it does not take."""
+    option = pattern.option(name)
+    for each in map(str.strip, value.split(",")):
+        if wrong := option.check(each):
+            raise UsageError(f"option {name} of {pattern.name} {wrong}, not '{each}'")
 
 
 def all_ends(pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
@@ -103,9 +111,10 @@ def _points(
     if transport is None or any(isinstance(size, CacheShare) for size in sizes):
         return []
     by_ranks = ("source", "target", "distance", "round") if table.model_fields_set & {"pairs", "pair_class"} else ()
-    fixed = tuple(pair for pair in options if pair[0] not in (*by_ranks, "algorithm"))
+    fixed = {name: value for name, value in options if name not in (*by_ranks, "algorithm")}
     return [
-        Point(transport.name, pattern.name, count, size, fixed)
+        Point(transport.name, pattern.name, count, size, tuple(each.items()))
+        for each in each_of(fixed)
         for count in ranks
         for size in sizes or (pattern.bytes_default,)
     ]

@@ -48,8 +48,10 @@ def listed(value: Any) -> Any:
 
 
 def texts(value: Any) -> Any:
-    """Options with their values as texts; files may have numbers."""
-    return {name: str(item) for name, item in value.items()} if isinstance(value, dict) else value
+    """Options with their values as texts; files may have numbers, and lists: `[0, 100]` is `0,100`."""
+    return (
+        {name: ",".join(map(str, listed(item))) for name, item in value.items()} if isinstance(value, dict) else value
+    )
 
 
 def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model], Errors] | None = None) -> Model:

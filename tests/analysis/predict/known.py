@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,12 @@ def copied(factory: pytest.TempPathFactory) -> Path:
     folder = factory.mktemp("known")
     shutil.copytree(made_once(factory, "known", _measure), folder, dirs_exist_ok=True)
     return folder / "r.db"
+
+
+def call_it_validate(store: Path) -> None:
+    """As if `predict --validate` had measured the runs."""
+    with contextlib.closing(sqlite3.connect(store)) as db, db:
+        db.execute("UPDATE run SET suite = 'validate'")
 
 
 def _measure(folder: Path) -> None:

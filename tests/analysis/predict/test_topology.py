@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hockney.analysis.predict.topology import parse_topology
+from hockney.analysis.predict.topology import parse_link, parse_network, parse_topology
 from hockney.errors import UsageError
 
 
@@ -20,6 +20,27 @@ def test_a_file_has_its_own_links(tmp_path: Path) -> None:
     path = tmp_path / "way.toml"
     path.write_text('ranks_per_node = 2\n[topology]\nkind = "switch"\nnodes = 4\nsource = "x"\n')
     assert set(parse_topology(str(path), 1e9)) == {"topology", "ranks_per_node"}
+
+
+def test_links_have_the_rate_and_the_latency_that_are_asked_for(tmp_path: Path) -> None:
+    assert parse_network(None, None, 1e9) == {}
+    assert parse_network(None, "2us", 1e9) == {"link": [{"latency_ns": 2000.0, "source": "asked for"}]}
+    (link,) = parse_network("torus:4", "2us", 1e9)["link"]
+    assert (link["bytes_per_s"], link["latency_ns"]) == (1e9, 2000.0)
+    (link,) = parse_network("torus:4", "10 Gbit/s, 300 ns", 1e9)["link"]
+    assert (link["bytes_per_s"], link["latency_ns"]) == (1.25e9, 300.0)
+    path = tmp_path / "way.toml"
+    path.write_text('[topology]\nkind = "switch"\nnodes = 4\nsource = "x"\n')
+    assert set(parse_network(str(path), "1GB/s", 1e9)) == {"topology", "link"}
+    path.write_text(path.read_text() + '[[link]]\nlatency_ns = 5\nsource = "x"\n')
+    with pytest.raises(UsageError, match="has links: leave out --link"):
+        parse_network(str(path), "1GB/s", 1e9)
+
+
+@pytest.mark.parametrize("text", ["", ",", "2us,", "10Gbit", "10", "2us,3us", "1GB/s,2GB/s", "0us", "1GB/s,2us,3us"])
+def test_a_wrong_link_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="is no link: write its rate, its latency or both, for example 10Gbit/s,2us"):
+        parse_link(text)
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,28 @@ def test_when_measurements_of_an_earlier_version_began_is_not_known(
         assert [measurement.started_ns for measurement in measurements] == [None, 71]
 
 
+def test_computing_has_one_name_in_runs_of_earlier_versions_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options, the curves of the plan and the command, which `run` may print again."""
+    db = sqlite3.connect(path, isolation_level=None)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:8])
+        schema.migrate(db)
+    columns = "command, suite, started_unix_s, seed, version, status, facts, plan"
+    command = "hockney run oneway -o compute_us=10 -o receiver_compute_us=5"
+    options = '{"compute_us":"10","receiver_compute_us":"5","until":"sent"}'
+    plan = '{"refine":[["shm","oneway",2,[["compute_us","10"]]]]}'
+    row = (command, "oneway", 1000.0, 1, "0.0.9", "done", "{}", plan)
+    db.execute(f"INSERT INTO run ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    columns = "run_id, transport, pattern, ranks, bytes, options, role, status"
+    db.execute(f"INSERT INTO point ({columns}) VALUES (1, 'shm', 'oneway', 2, 8, '{options}', 'asked', 'precise')")
+    db.close()
+    with Store.open(path) as store:
+        run = store.run(1)
+        assert store.points(1)[0].point.options == (("delay_us", "10"), ("receiver_delay_us", "5"), ("until", "sent"))
+        assert run.info.plan == {"refine": [["shm", "oneway", 2, [["delay_us", "10"]]]]}
+        assert run.info.command == "hockney run oneway -o delay_us=10 -o receiver_delay_us=5"
+
+
 def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(path)
 

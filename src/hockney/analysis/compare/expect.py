@@ -36,7 +36,7 @@ from hockney.suites import (
     SuiteSeries,
     read_sizes,
 )
-from hockney.suites.words import as_pairs, check_words, filled
+from hockney.suites.words import as_pairs, check_words, each_of, filled
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
 from hockney.worker.toml_models import read_model, said
@@ -197,9 +197,10 @@ class Judged:
 def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Judged]:
     """Every limit at every point that it is for, in the order of the file."""
     judged: list[Judged] = []
-    for number, table in enumerate(expectations.expect, start=1):
+    tables = enumerate(expectations.expect, start=1)
+    for number, table, options_of in ((*each, options) for each in tables for options in each_of(each[1].options)):
         pattern = catalogue.pattern(table.pattern)
-        options = as_pairs(pattern, table.options)
+        options = as_pairs(pattern, options_of)
         by_class = _by_class(run, table, options)
         series = by_class.get(table.pair_class, {})
         classes = tuple(sorted(filter(None, by_class))) if not series else ()

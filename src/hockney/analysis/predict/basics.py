@@ -10,6 +10,7 @@ from hockney.results.figures import Figure
 from hockney.results.runs import Run
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
+from hockney.suites.words import each_of
 
 WINDOW = 16
 _STREAM = (("window", str(WINDOW)),)
@@ -66,8 +67,9 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
     A fit does not use the points of the suite `checks`.
     """
     left_out = {
-        (series.pattern, tuple(sorted(series.options.items())), size)
+        (series.pattern, tuple(sorted(options.items())), size)
         for series in (() if checks is None else checks.series)
+        for options in each_of(series.options)
         for size in series.bytes
     }
     basics: dict[int, Basics] = {}

@@ -14,7 +14,7 @@ import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
@@ -24,6 +24,7 @@ from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
+from hockney.units import format_bytes
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,15 @@ class Knot:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted machine. `switches`: the shortest messages of documented protocols, where one begins."""
+    """A fitted machine. `switches`: the shortest messages of documented protocols, where one begins.
+
+    `network`: tables of its model that are asked for, not fitted.
+    """
 
     figures: Figures
     switches: tuple[int, ...] = ()
     title: str = "fitted"
+    network: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def transport(self) -> str:
@@ -65,6 +70,12 @@ class Fit:
         nearest = min(max(point.bytes, sizes[0]), sizes[-1])
         return None if not point.is_sized or nearest == point.bytes else nearest
 
+    def missing(self, points: Iterable[Point]) -> dict[Point, str]:
+        """Why points have no time: their messages are shorter than all that were measured."""
+        shortest = self.sizes_bytes[0]  # up to 64 B, shorter messages take as long
+        why = f"the run has no oneway (window=16) below {format_bytes(shortest)}: the suite basics measures it"
+        return {point: why for point in points if point.bytes < shortest > 64}
+
     def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
         """The content of a model with this number of ranks on a switch, or on one node if it has `cpus`."""
         source = f"{self.transport}, {self.title}"
@@ -79,7 +90,7 @@ class Fit:
             knots = _one_sided(self.figures.basics, name)
             if knots:
                 content[name] = {"all": {"segment": self._segments(knots, source)}}
-        return content
+        return {**content, **self.network}
 
     def _segments(self, knots: Sequence[Knot], source: str) -> list[dict[str, Any]]:
         segments = [

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError
+from hockney.units import parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.toml_models import read_toml
 
 _WORD = re.compile(r"(torus|mesh):(\d{1,6}(?:x\d{1,6})*)")
 _TABLES = ("topology", "link", "ranks_per_node", "placement")
+
+
+def parse_network(topology: str | None, link: str | None, rate_bytes_per_s: float) -> dict[str, Any]:
+    """The tables of a model that --topology and --link give; those of a link alone are for a switch.
+
+    Raises UsageError.
+    """
+    tables = {} if topology is None else parse_topology(topology, rate_bytes_per_s)
+    if link is not None:
+        if (topology or "").endswith(".toml") and "link" in tables:
+            raise UsageError(f"{topology} has links: leave out --link, or its [[link]]")
+        tables["link"] = [{**tables.get("link", [{}])[0], **parse_link(link), "source": "asked for"}]
+    return tables
+
+
+def parse_link(text: str) -> dict[str, float]:
+    """`10Gbit/s,2us` -> the keys of a link in a model; one of the two may be missing. Raises UsageError."""
+    link: dict[str, float] = {}
+    for word in text.split(","):
+        key, parse = ("bytes_per_s", parse_rate_bytes_per_s) if "/" in word else ("latency_ns", parse_time_ns)
+        with contextlib.suppress(UsageError):
+            link[key] = parse(word)
+    if len(link) != text.count(",") + 1:
+        raise UsageError(f"'{text}' is no link: write its rate, its latency or both, for example 10Gbit/s,2us")
+    return link
 
 
 def parse_topology(word: str, rate_bytes_per_s: float) -> dict[str, Any]:

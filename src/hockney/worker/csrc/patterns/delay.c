@@ -122,8 +122,8 @@ void hk_delay_overlapped(hk_ctx_t *ctx, hk_delay_t *delay, hk_req_t *req, bool (
 
 hk_status_t hk_compute_prepare(hk_ctx_t *ctx, const int64_t *option, bool sends, bool receives, hk_delay_t *delay_p)
 {
-    const int64_t compute_us = sends ? option[HK_COMPUTE_SENDER] : receives ? option[HK_COMPUTE_RECEIVER] : 0;
-    return hk_delay_prepare(ctx, HK_DELAY_CLOCK, (uint64_t)compute_us * 1000, delay_p);
+    const int64_t delay_us = sends ? option[HK_COMPUTE_SENDER] : receives ? option[HK_COMPUTE_RECEIVER] : 0;
+    return hk_delay_prepare(ctx, HK_DELAY_CLOCK, (uint64_t)delay_us * 1000, delay_p);
 }
 
 bool hk_delay_counter(const hk_delay_t *delay, size_t i, hk_counter_t *counter_p)

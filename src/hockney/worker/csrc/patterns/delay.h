@@ -28,8 +28,8 @@ enum { HK_COMPUTE_SENDER, HK_COMPUTE_RECEIVER };
 
 // clang-format off
 #define HK_COMPUTE_OPTIONS \
-    {"compute_us", NULL, 0, 0, 1000000, "computation of the sender after each message, in us; 0: none"}, \
-    {"receiver_compute_us", NULL, 0, 0, 1000000, "computation of the receiver after each message, in us; 0: none"}
+    {"delay_us", NULL, 0, 0, 1000000, "computation of the sender after each message, in us; 0: none"}, \
+    {"receiver_delay_us", NULL, 0, 0, 1000000, "computation of the receiver after each message, in us; 0: none"}
 // clang-format on
 
 /* Whether the delay can overlap with requests: the transport has the hook, and the delay keeps the CPU busy. */

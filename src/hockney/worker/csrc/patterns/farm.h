@@ -18,7 +18,7 @@ enum { HK_FARM_SENDERS, HK_FARM_IN_FLIGHT, HK_FARM_RATE, HK_FARM_COMPUTE, HK_FAR
     {"senders", NULL, 1, 1, 4094, "number of senders, from rank 1 on; the others receive"}, \
     {"in_flight", NULL, 1, 1, 1024, "events under way at once"}, \
     {"rate_hz", NULL, 0, 0, 1000000000, "events per second, started on schedule; 0: each as soon as possible"}, \
-    {"compute_us", NULL, 0, 0, 1000000, "computation of a receiver for each event, in us; 0: none"}
+    {"delay_us", NULL, 0, 0, 1000000, "computation of a receiver for each event, in us; 0: none"}
 // clang-format on
 
 /* A kind of farm: `own` of its pattern. */
@@ -79,7 +79,7 @@ bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
 
 /* What the tables of all farms share. */
 #define HK_FARM_SHARED                                                                                                 \
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING, .ranks_min = 3, .timed = HK_TIMED_ROOT, .stream = true,                 \
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING, .ranks_min = 3, .timed = HK_TIMED_ROOT, .stream = true, .events = true, \
     .senders = "senders", .plan = hk_farm_plan, .prepare = hk_farm_prepare, .repeat = hk_farm_repeat,                  \
     .counter = hk_farm_counter
 

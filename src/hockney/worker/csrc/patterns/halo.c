@@ -7,7 +7,7 @@ enum { HALO_FACES_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
 
 // clang-format off
 #define HALO_OPTION_COMPUTE \
-    {"compute_us", NULL, 0, 0, 1000000, "computation of each rank after each exchange, in us; 0: none"}
+    {"delay_us", NULL, 0, 0, 1000000, "computation of each rank after each exchange, in us; 0: none"}
 // clang-format on
 
 /* The pattern's state. Face k goes to rank to[k]; the received face k comes from rank from[k]. */

@@ -17,8 +17,8 @@ enum {
 
 static bool oneway_fits(const hk_run_t *run, char *why, size_t len)
 {
-    const int64_t *compute_us = run->option + ONEWAY_SENDER_COMPUTES;
-    if (run->option[HK_FLOW_WINDOW] > 1 && (compute_us[HK_COMPUTE_SENDER] > 0 || compute_us[HK_COMPUTE_RECEIVER] > 0)) {
+    const int64_t *delay_us = run->option + ONEWAY_SENDER_COMPUTES;
+    if (run->option[HK_FLOW_WINDOW] > 1 && (delay_us[HK_COMPUTE_SENDER] > 0 || delay_us[HK_COMPUTE_RECEIVER] > 0)) {
         snprintf(why, len, "computation after each message needs window=1: messages of a larger window overlap");
         return false;
     }

@@ -128,7 +128,7 @@ const hk_pattern_t hk_pattern_paramserver = {
     .stream = true,
     .grain_bytes = sizeof(uint64_t),
     .option = {{"servers", NULL, 1, 1, 1048575, "number of servers, from rank 0 on; the others are workers"},
-               {"compute_us", NULL, 0, 0, 1000000, "computation of each worker before a step, in us; 0: none"}},
+               {"delay_us", NULL, 0, 0, 1000000, "computation of each worker before a step, in us; 0: none"}},
     .fits = paramserver_fits,
     .plan = paramserver_plan,
     .prepare = paramserver_prepare,

@@ -39,7 +39,7 @@ bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
 /* What the tables of both patterns share. */
 #define HK_ROB_SHARED                                                                                                  \
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING, .ranks_min = 2, .timed = HK_TIMED_ROOT, .law = HK_LAW_MESSAGES,         \
-    .stream = true, .option = {HK_ROB_OPTIONS}, .plan = hk_rob_plan, .prepare = hk_rob_prepare,                        \
+    .stream = true, .events = true, .option = {HK_ROB_OPTIONS}, .plan = hk_rob_plan, .prepare = hk_rob_prepare,        \
     .repeat = hk_rob_repeat, .expected = hk_rob_expected, .counter = hk_state_counter
 
 #endif

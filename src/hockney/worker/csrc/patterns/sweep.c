@@ -119,7 +119,7 @@ const hk_pattern_t hk_pattern_sweep = {
     .option = {HK_GRID_OPTION("nx"),
                HK_GRID_OPTION("ny"),
                {"blocks", NULL, 8, 1, 10000, "parts of a sweep from one corner, each with separate messages"},
-               {"compute_us", NULL, 0, 0, 1000000, "computation of each rank for each block, in us; 0: none"}},
+               {"delay_us", NULL, 0, 0, 1000000, "computation of each rank for each block, in us; 0: none"}},
     .fits = hk_grid_fits,
     .plan = sweep_plan,
     .prepare = sweep_prepare,
