@@ -62,13 +62,14 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_duration_s(text: str) -> float:
-    """`90`, `90s`, `2m`, `1.5h`, `500ms` -> seconds. Raises UsageError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?", text.strip())
+    """`90`, `90s`, `2m`, `1.5h`, `90d`, `500ms` -> seconds. Raises UsageError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?", text.strip())
     if match is None:
         raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m or 1h")
     if float(match[1]) <= 0:
         raise UsageError(f"'{text}' is too short a duration: write one above 0, for example 30s, 2m or 1h")
-    value_s = float(match[1]) * {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0}.get(match[2], 1.0)
+    unit_s = {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}.get(match[2], 1.0)
+    value_s = float(match[1]) * unit_s
     if value_s > DURATION_MAX_S:
         raise UsageError(f"'{text}' is too long: at most {DURATION_MAX_S // 3600}h, a year")
     return value_s

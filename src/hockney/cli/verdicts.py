@@ -30,10 +30,16 @@ _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
 
 def check_baseline(
-    reference: str, max_slowdown: float | None, time_s: float | None, patience_s: float | None, store: Path | None
+    reference: str,
+    max_slowdown: float | None,
+    time_s: float | None,
+    patience_s: float | None,
+    store: Path | None,
+    *,
+    quiet: bool = False,
 ) -> JUnitReport:
     """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
-    with measuring(store, create=False) as (catalogue, results, display):
+    with measuring(store, create=False, quiet=quiet) as (catalogue, results, display):
         comparison = check(
             str(results.find_run(reference)),
             catalogue,
@@ -129,12 +135,14 @@ def _case_name(point: Point) -> tuple[str, str]:
 # ---- limits in a file -----------------------------------------------------------------------------------------------
 
 
-def check_expectations(path: Path, reference: str | None, time_s: float | None, store: Path | None) -> JUnitReport:
+def check_expectations(
+    path: Path, reference: str | None, time_s: float | None, store: Path | None, *, quiet: bool = False
+) -> JUnitReport:
     """Check every limit of the file, in a stored run or in a new one. Raises UsageError."""
     catalogue = load()
     expectations = load_expectations(path, catalogue)
     if reference is None:
-        with measuring(store, create=True) as (catalogue, opened, display):
+        with measuring(store, create=True, quiet=quiet) as (catalogue, opened, display):
             run_id, judged = measure_expectations(
                 expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
             )
@@ -197,6 +205,7 @@ def _reason(limit: Judged, run_id: int) -> str:
         LimitReason.NO_SERIES: f"run {run_id} has no such series{between}{known}",
         LimitReason.NOT_MEASURED: limit.message,
         LimitReason.FEW_MEASUREMENTS: f"too few measurements{between} in {state} for an interval",
+        LimitReason.CONTENDED: "another program shared a core, so this decides nothing; `state` would count it",
         LimitReason.OTHER_STATE: "the limit is met in other machine states; this state has too few measurements",
         LimitReason.UNCERTAIN: "the interval contains the limit; a longer --time narrows it",
         None: "",
