@@ -114,7 +114,7 @@ def test_old_runs_go_and_labelled_ones_stay(
         ended = call_here(tmp_path, "delete", *arguments, "--json")
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["deleted"] == [aged[place] for place in deleted]
-    assert ("nothing was deleted" in ended.stderr) is not deleted
+    assert ("nothing was deleted" in ended.stderr) == (not deleted)
     with Store.open(path, readonly=True) as store:
         assert len(store.runs()) == 6 - len(deleted)
 

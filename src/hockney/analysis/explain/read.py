@@ -32,7 +32,9 @@ def read_run(run: Run) -> Reading:
         (series, members) for series, members in usable(run) if not series.is_harness and series.measurements_by_state
     ]
     fix = resume(run.id, run.info)
-    if not summarized:
+    matrices = tuple(pair_matrices(run))  # between hosts they have intervals where no curve has one
+    is_known = any(time.low is not None for matrix in matrices for time in matrix.times.values())
+    if not summarized and not is_known:
         reasons = [series.reason for series in run.series if series.reason]
         why = reasons[0] if reasons else "it has no measurement of a transport"
         none = f"{run.name} has no figures, so there is nothing to explain: {why}"
@@ -43,7 +45,7 @@ def read_run(run: Run) -> Reading:
     states = {job: main_state(points) for job, points in counts.items()}
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
     curves, without_interval = _curves(summarized, states, oversubscribed)
-    if not curves:
+    if not curves and not is_known:
         raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     fitting = [
         (series, members)
@@ -66,7 +68,7 @@ def read_run(run: Run) -> Reading:
         impacts=impacts_of(run),
         samples=functools.partial(_samples, fitting),
         class_of=class_of,
-        matrices=tuple(pair_matrices(run)),
+        matrices=matrices,
         loggp=tuple(loggp_of(fitting, class_of)),
     )
 
