@@ -71,8 +71,8 @@ class Expectation(BaseModel):
     """One table of the file: limits for a pattern on some transports, at some sizes.
 
     `latency` is an upper limit of the time, `bandwidth` a lower one of the rate. Figures of that `state` count; without
-    it those of all uncontended ones. With `pair_class`, the limits are for every pair of ranks of that class. Ranks and sizes that
-    are not given are the pattern's own.
+    it those of all uncontended ones. With `pair_class`, the limits are for every pair of ranks of that class. Ranks and
+    sizes that are not given are the pattern's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
