@@ -19,7 +19,16 @@ from tests.builders import make_point
 from hockney.analysis.compare import SeriesChange, Verdict
 from hockney.analysis.compare.comparison import MatchedSeries, judge
 from hockney.analysis.compare.drift import Probes
-from hockney.measure.check import may_be_decided, settled, suspicious
+from hockney.measure.check import (
+    FAR,
+    LOOKS,
+    all_decided,
+    may_be_decided,
+    or_not_slower,
+    settled,
+    slower_by_far,
+    suspicious,
+)
 from hockney.model import MachineProbe
 from hockney.stats.shift import shifts
 
@@ -117,12 +126,24 @@ class Machine:
 
 def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05) -> dict[int, Verdict]:
     """The verdict of a check on each series, by the rules of hockney.measure.check."""
+    return check_and_count(machine, seed, gap_s, margin)[0]
+
+
+def check_and_count(
+    machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05
+) -> tuple[dict[int, Verdict], int]:
+    """The verdict of a check on each series, and how many launches it made before it judged any again."""
     maker = _Maker(machine, np.random.default_rng(seed))
     base = maker.run("base", 0.0, machine.launches)
-    verdicts = {
-        change.point: change for change in _changes(machine, base, maker.run("new", gap_s, machine.launches), margin)
-    }
-    left = suspicious(verdicts.values(), margin)
+    first = maker.run("new", gap_s, machine.launches)
+    for launches in sorted({*LOOKS, machine.launches}):
+        new = first.of_first(launches)
+        changes = [or_not_slower(change, margin) for change in _changes(machine, base, new, margin)]
+        certain = slower_by_far(_changes(machine, base, new, FAR * margin))
+        if launches >= machine.launches or all_decided(changes, certain, margin, base_id=1):
+            break
+    verdicts = {change.point: change for change in changes}
+    left = [point for point in suspicious(verdicts.values(), margin) if point not in certain]
     fresh, begin_s, made = None, gap_s, 0
     while left and made < _CHECKED_PARTS:
         begin_s += _LAUNCH_S * machine.launches
@@ -134,7 +155,7 @@ def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.
         }
         verdicts |= {point: judged[point] for point in left}
         left = [point for point in left if may_be_decided(verdicts[point], base_id=1)]
-    return {number: change.verdict for number, change in enumerate(verdicts.values())}
+    return {number: change.verdict for number, change in enumerate(verdicts.values())}, launches
 
 
 def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Verdict]:
@@ -151,6 +172,9 @@ class _Run:
     logs: FloatArray
     floors: FloatArray
     paces: FloatArray
+
+    def of_first(self, launches: int) -> _Run:
+        return _Run(self.logs[:, :launches], self.floors[:launches], self.paces[:launches])
 
     def with_more(self, other: _Run) -> _Run:
         return _Run(
@@ -230,7 +254,7 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
 
 def print_rates(cases: int) -> None:
     """Print each row when it is ready; the whole table takes minutes."""
-    for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases)):
+    for line in (*_early_lines(cases), *_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases)):
         print(line, flush=True)
 
 
@@ -277,6 +301,19 @@ def _drift_lines(cases: int) -> Iterator[str]:
         slower = replace(machine, slower=1, ratio=1.1, scatter=0.015)
         detected = _share([check(slower, seed)[0] is Verdict.SLOWER for seed in range(cases)])
         yield f"| none, one series x1.10 | {name} | found: {detected} | |"
+
+
+def _early_lines(cases: int) -> Iterator[str]:
+    yield "| one series takes | plan | found | others called slower | ended after three launches |"
+    yield "| --- | --- | --- | --- | --- |"
+    for ratio in (1.0, 1.1, 1.25, 3.0, 26.0):
+        for transports, sizes in ((1, 1), (2, 4), (5, 6)):
+            machine = Machine(transports, sizes, slower=1, ratio=ratio, scatter=0.02)
+            ended = [check_and_count(machine, seed) for seed in range(cases)]
+            slower = _share([verdicts[0] is Verdict.SLOWER for verdicts, _ in ended])
+            alarmed = _share([Verdict.SLOWER in list(verdicts.values())[1:] for verdicts, _ in ended])
+            early = _share([launches < machine.launches for _, launches in ended])
+            yield f"| x{ratio:g} | {machine.series} | {slower} | {alarmed} | {early} |"
 
 
 def _share(outcomes: list[bool]) -> str:
