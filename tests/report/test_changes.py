@@ -96,9 +96,9 @@ def test_the_name_of_a_range_has_its_sizes_and_ranks_other_than_two(points: list
 @pytest.mark.parametrize(
     ("margin", "highs", "text"),
     [
-        (1.05, (1.02, 1.05), "2 no difference beyond 5 %"),
-        (1.05, (1.02, 1.063, 1.051), "3 no difference beyond 5 % (a slowdown up to 6.3 % could hide)"),
-        (1.0, (1.0,), "1 no difference"),
+        (1.05, (1.02, 1.05), "New is equal within 5 % at 2 sizes"),
+        (1.05, (1.02, 1.063, 1.051), "New is equal within 5 % at 3 sizes (a slowdown above 6.3 % would have shown)"),
+        (1.0, (1.0,), "New is equal at 8 B"),
     ],
 )
 def test_the_largest_slowdown_that_could_hide(margin: float, highs: tuple[float, ...], text: str) -> None:

@@ -132,9 +132,9 @@ def _pair_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
 class PairSampler(Sampler):
     """Ends a point when each of its pairs is known as precisely as asked, not only the slowest.
 
-    Latencies end after ten measurements: a fault is a multiple. Rounds with a slow pair end when the interval of each of
-    their pairs is on one side of the limit; those that take long are measured with fewer messages. The last part of the
-    time is for slow pairs, whose intervals decide.
+    Latencies end after ten measurements: a fault is a multiple. A round with a slow pair ends when each of its pairs
+    has its interval on one side of the limit; one that takes long has fewer messages. The last part of the time is for
+    slow pairs, whose intervals decide.
     """
 
     def __init__(self, *args: Any, **launch: Any) -> None:
