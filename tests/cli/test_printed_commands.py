@@ -21,7 +21,9 @@ FILES = {  # that examples name
 }  # fmt: skip
 SMALL = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--launches", "3", "--time", "300ms", "--label")
 RUNS = [
-    *((*SMALL, label) for label in ("monday", "tuesday", "trial", "nightly")),
+    *((*SMALL, label) for label in ("monday", "tuesday")),
+    ("run", "basics", "-t", "tcp", "--time", "1s", "--label", "trial"),
+    (*SMALL, "nightly"),
     ("run", "allpairs", "-t", "shm", "--bytes", "8", "--time", "300ms"),
     ("run", "quick", "-t", "shm,tcp", "--time", "1s"),
     ("run", "basics", "-t", "sim@m.toml", "--label", "base"),
@@ -78,7 +80,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that examples name, and a run of each kind."""
     folder = tmp_path_factory.mktemp("commands")
     for name, sample in FILES.items():
-        shutil.copy(SAMPLES / sample, folder / name)
+        text = (SAMPLES / sample).read_text(encoding="utf-8")
+        (folder / name).write_text(f"{text}# {name}\n" if "bw" in name else text)  # the same twice is refused
     write_model(folder / "m.toml", 1010)
     write_model(folder / "machine.toml", 1010)
     (folder / "mine.toml").write_text(
@@ -92,10 +95,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def commands_in(ended: Ended) -> Iterator[str]:
-    """The commands in backquotes, in JSON, and in the examples of a help."""
+    """The commands in backquotes and in JSON; of a help, whose text may name a command alone, its examples."""
     text = f"{ended.stdout}\n{ended.stderr}"
-    _, _, examples = text.partition("\nExamples:\n")
-    yield from examples.partition("Exit codes:")[0].replace("\\\n", " ").splitlines()
+    _, is_help, examples = text.partition("\nExamples:\n")
+    if is_help:
+        yield from examples.partition("Exit codes:")[0].replace("\\\n", " ").splitlines()
+        return
     yield from re.findall(r"`((?:[A-Z_0-9]+=\S+ )*hockney [^`]*)`", " ".join(text.split()))
     yield from (command.replace('\\"', '"') for command in re.findall(r'"command": "((?:[^"\\]|\\.)+)"', text))
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     hockney export last --parquet run.parquet
     hockney export last --osu -t mpi@openmpi
     hockney export last --simgrid -t tcp -n 64 -o platform.xml
-    hockney export --simgrid --machine mine.toml -o platform.xml""",
+    hockney export --simgrid --machine machine.toml -o platform.xml""",
 )
 @click.argument("reference", required=False, metavar="[RUN]", shell_complete=complete("run"))
 @click.option("--csv", "as_csv", is_flag=True, help="One row per series and machine state. [default]")
