@@ -113,6 +113,20 @@ def test_a_check_ends_when_every_series_is_certain(
         assert plan_of_baseline(opened, 2, with_model(tmp_path)).launches == 6
 
 
+def test_new_launches_after_an_early_end_count_from_the_first(catalogue: Catalogue, store: Store) -> None:
+    """One size of the baseline has no machine state that lasts, which no launch of the check mends."""
+    points = [make_point(size) for size in (8, 64)]
+    plan = delayed.plan("shm", sizes=(8, 64), time_s=0.3)
+    here = store.run(delayed.measure(catalogue, store, plan)).info
+    times = dict.fromkeys(points, 1e9)  # what takes a second there takes less here
+    base = add_run(store, times, unsteady=points[:1], launches=6, facts=here.facts, plan=plan.as_json())
+    result = delayed.check_again(catalogue, store, base, patience_s=0.1)
+    assert Verdict.SLOWER not in result.counts
+    made = len({launch.index for launch in Run(store, result.new).launches.values()})
+    assert result.judged_again in (1, 2)
+    assert made in (3 + 6, 6 + 6)
+
+
 def with_model(folder: Path) -> Catalogue:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

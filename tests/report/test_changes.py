@@ -105,6 +105,12 @@ def test_the_largest_slowdown_that_could_hide(margin: float, highs: tuple[float,
     assert counts_text(compared(*map(same, highs), margin=margin)) == text
 
 
+def test_one_size_that_moved_has_its_change() -> None:
+    slow = SeriesChange(make_point(4096), Verdict.SLOWER, shift=Shift(1.25, 1.2, 1.3, 0.95, 6, 6))
+    text = "New is slower at 4 KiB (+25.0 %), equal within 5 % at 2 sizes"
+    assert counts_text(compared(slow, same(1.0), same(1.0))) == text
+
+
 @pytest.mark.parametrize(("transports", "more"), [(3, ""), (4, ", …")])
 def test_three_curves_are_named_of_those_in_one_run_only(transports: int, more: str) -> None:
     points = [make_point(size, f"t{place}") for place in range(transports) for size in (8, 64)]

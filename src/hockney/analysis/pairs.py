@@ -126,18 +126,12 @@ def usable(run: Run, state_of: StateOf = lambda _, state: state) -> list[tuple[S
 
     Samples of a failed point may be wrong. `state_of` a launch and the state that a measurement saw is the one it gets.
     """
-    return [
-        (
-            series,
-            [
-                (each, state)
-                for each, seen in pairs
-                if (state := state_of(each.launch_id, seen)) != MIXED and each.median_ns is not None
-            ],
-        )
+    counted = (
+        (series, [(each, state_of(each.launch_id, seen)) for each, seen in pairs if each.median_ns is not None])
         for series, pairs in run.summaries()
         if series.status is not PointStatus.FAILED and not series.point.background
-    ]
+    )
+    return [(series, [pair for pair in pairs if pair[1] != MIXED]) for series, pairs in counted]
 
 
 def pair_matrices(run: Run) -> list[PairMatrix]:

@@ -46,12 +46,9 @@ def delete(
     if bool(references) == (older_s is not None or keep is not None):
         raise UsageError("name the runs to delete, or choose them with --older 90d, --keep 30 or both")
     with Store.open(store, create=False) as results:
-        numbers = {results.find_run(reference) for reference in references}
-        runs = results.runs()
-        if references:
-            runs = [run for run in runs if run.id in numbers]
-        else:
-            runs = [run for run in runs[: max(0, len(runs) - (keep or 0))] if _may_go(run, older_s)]
+        numbers, runs = {results.find_run(reference) for reference in references}, results.runs()
+        old = [run.id for run in runs[: max(0, len(runs) - (keep or 0))] if _may_go(run, older_s)]
+        runs = [run for run in runs if run.id in (numbers or old)]
         lines = [
             f"run {run.id}{f' ({run.label})' if run.label else ''}: {run.suite}, {local_time(run.started_unix_s)}, "
             f"{counted(run.measured, 'point')} measured"

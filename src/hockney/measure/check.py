@@ -85,13 +85,16 @@ def check(
     suspects = [point for point in suspicious(comparison.changes, margin) if point in measured and point not in certain]
     verdicts: dict[Point, SeriesChange] = {}
     left, made = suspects, 0  # how many times the launches of the plan
+    first = len(
+        {launch.index for launch in store.run(run_id).launches.values()}
+    )  # fewer than planned after an early end
     until_s = clock() + patience_s
     while left and (not made or clock() + made * plan.time_s <= until_s):
         more = max(1, made)
         launches, budget_s = more * plan.launches, more * plan.time_s
         _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, catalogue, store, display))
         made += more
-        fresh = compared(run_id, plan.launches)
+        fresh = compared(run_id, first)
         comparison = replace(fresh, changes=comparison.changes)
         judged = {change.point: settled(change, margin, len(fresh.changes)) for change in fresh.changes}
         verdicts |= {point: judged[point] for point in left}

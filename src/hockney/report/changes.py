@@ -208,19 +208,16 @@ def counts_text(comparison: Comparison) -> str:
     for change in comparison.changes:
         by_verdict.setdefault(change.verdict, []).append(change)
     is_curve = len({curve_of(change.point) for change in comparison.changes}) == 1
-    parts = []
+    within = f" within {percent_digits(comparison.margin - 1)} %" if comparison.margin > 1 else ""
+    parts: list[str] = []
     for verdict in filter(by_verdict.__contains__, Verdict):
-        changes = by_verdict[verdict]
-        alone, point = Range((changes[0],)), changes[0].point
-        if len(changes) > 1 or not is_curve:
-            where = f"at {len(changes)} sizes" if is_curve else f"in {len(changes)}{'' if parts else ' series'}"
-        else:
-            where = f"at {format_bytes(point.bytes)}" if point.is_sized else f"in {point.pattern_text}"
-            where += f" ({percent_text(alone.ratio.value)})" if verdict in MOVED and alone.ratio else ""
-        margin = f" within {percent_digits(comparison.margin - 1)} %" if comparison.margin > 1 else ""
-        same = verdict is Verdict.SAME
-        text = f"{_WORDS.get(verdict, verdict.value)}{margin if same else ''} {where}"
-        parts.append(text + (hidden_text(comparison) if same else ""))
+        first, *more = by_verdict[verdict]
+        where = f"at {len(more) + 1} sizes" if is_curve else f"in {len(more) + 1}{'' if parts else ' series'}"
+        if is_curve and not more and first.point.is_sized:
+            ratio = Range((first,)).ratio if verdict in MOVED else None
+            where = f"at {format_bytes(first.point.bytes)}" + (f" ({percent_text(ratio.value)})" if ratio else "")
+        text = f"{_WORDS.get(verdict, verdict.value)}{within if verdict is Verdict.SAME else ''} {where}"
+        parts.append(text + (hidden_text(comparison) if verdict is Verdict.SAME else ""))
     return f"New is {', '.join(parts)}"
 
 
