@@ -85,9 +85,7 @@ def check(
     suspects = [point for point in suspicious(comparison.changes, margin) if point in measured and point not in certain]
     verdicts: dict[Point, SeriesChange] = {}
     left, made = suspects, 0  # how many times the launches of the plan
-    first = len(
-        {launch.index for launch in store.run(run_id).launches.values()}
-    )  # fewer than planned after an early end
+    first = len({launch.index for launch in store.run(run_id).launches.values()})  # an early end made fewer
     until_s = clock() + patience_s
     while left and (not made or clock() + made * plan.time_s <= until_s):
         more = max(1, made)
