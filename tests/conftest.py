@@ -11,7 +11,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,12 +109,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def _skipped(config: pytest.Config) -> list[str]:
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if not ALL_RUNTIMES or reporter is None:
-        return []
-    # A skip's longrepr is (file, line, reason).
-    return [f"{report.nodeid}: {report.longrepr[2]}" for report in reporter.stats.get("skipped", [])]
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where every runtime must be there, a skipped test has failed."""
+    report = yield
+    if ALL_RUNTIMES and report.skipped and not hasattr(report, "wasxfail"):
+        assert isinstance(report.longrepr, tuple)  # file, line, reason
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr[2]}; HOCKNEY_ALL_RUNTIMES=1 makes a skip a failure"
+    return report
 
 
 def _of_hydra() -> set[Path]:
@@ -125,21 +128,9 @@ def _of_hydra() -> set[Path]:
 _OF_OTHERS = _of_hydra()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Remove files left by killed launchers; make the run fail if it passed with a skip."""
+def pytest_sessionfinish() -> None:
+    """Remove files left by killed launchers."""
     for path in _of_hydra() - _OF_OTHERS:
         with contextlib.suppress(OSError):  # gone, or somebody else's
             if time.time() - path.stat().st_mtime > _START_S:
                 path.unlink()
-    if exitstatus == pytest.ExitCode.OK and _skipped(session.config):
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Name the skips that made it fail."""
-    skipped = _skipped(config)
-    if skipped:
-        terminalreporter.section("skipped, which HOCKNEY_ALL_RUNTIMES=1 makes a failure", red=True)
-        for line in skipped:
-            terminalreporter.line(line, red=True)

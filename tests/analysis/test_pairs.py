@@ -139,6 +139,23 @@ def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path:
     assert (matrix.state, matrix.missing) == ("far", 1)
 
 
+def test_between_hosts_every_measurement_counts(tmp_path: Path) -> None:
+    """On busy hosts the floor changes during most measurements, and no state has an interval: it is of two ranks."""
+    slow = idle(4, dict.fromkeys(((0, 1), (1, 2), (1, 3)), 4000.0), 1000.0, measurements=3)
+    busy = [
+        dataclasses.replace(one, then=dataclasses.replace(one, measurements=6, floor_after_ns=300.0)) for one in slow
+    ]
+    for hosts, count in (((), 3), (("n1", "n2", "n3", "n4"), 9)):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        (matrix,) = matrices(folder, busy, hosts=hosts)
+        assert {time.n for time in matrix.times.values()} == {count}
+    assert (matrix.state, matrix.floor_ns) == ("all states", None)
+    with open_results(tmp_path / "9/r.db") as results:
+        findings = [finding for finding in explain_run(results.run()).findings if finding.code == "slow host"]
+    assert [finding.facts["host"] for finding in findings] == ["n2"]
+
+
 def test_a_pair_is_the_median_of_both_directions(tmp_path: Path) -> None:
     made = idle(4, {}, 1000.0)
     made[0] = dataclasses.replace(made[0], time_ns=1200.0)  # from 0 to 1

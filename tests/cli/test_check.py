@@ -137,9 +137,23 @@ def test_the_report_counts_its_cases_by_kind(tmp_path: Path) -> None:
     suite = ET.parse(tmp_path / "j.xml").getroot()
     counts = [suite.get(name) for name in ("tests", "failures", "skipped", "errors")]
     assert counts == ["6", "1", "3", "0"]
-    kinds = {"".join(map(str, case.attrib.values())): [each.tag for each in case] for case in suite}
-    assert list(kinds.values()) == [["failure"], [], [], ["skipped"], ["skipped"], ["skipped"]]
-    assert kinds["baselineCPU"] == ["skipped"]
+    kinds = [[each.tag for each in case] for case in suite]
+    passed = ["properties", "system-out"]
+    assert kinds == [["properties", "failure"], passed, passed, ["properties", "skipped"], ["skipped"], ["skipped"]]
+    assert [(case.get("classname"), case.get("name")) for case in suite][-1] == ("baseline", "CPU")
+
+
+def test_the_report_has_figures_and_times(tmp_path: Path) -> None:
+    report = report_of(fine(1.02), {make_point(1024, "tcp"): 0.25})
+    write_junit(tmp_path / "j.xml", report.title, report.cases)
+    suite = ET.parse(tmp_path / "j.xml").getroot()
+    (case,) = suite
+    assert (suite.get("time"), case.get("time")) == ("0.250000", "0.250000")
+    figures = {each.get("name"): each.get("value") for each in case.iter("property")}
+    names = {"base_ns": "1000", "new_ns": "1200", "ratio": "1", "low": "0.9", "high": "1.02", "state": "near"}
+    assert figures == names
+    (text,) = case.iter("system-out")
+    assert (text.text or "").startswith("no difference seen: pingpong on tcp, 1 KiB: ")
 
 
 def test_the_largest_slowdown_that_may_hide_is_in_the_document() -> None:

@@ -7,12 +7,15 @@ import json
 import os
 import pty
 import sqlite3
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.cli.support import Cli, command_line, environment
+from tests.cli.support import FACTS, PINGPONG, Cli, call_here, command_line, environment
 from tests.shared import finished
 
+from hockney.model import RunInfo, RunStatus
 from hockney.results.store import Store
 from hockney.results.store.lock import alone
 
@@ -74,3 +77,52 @@ def test_on_a_terminal_it_asks(path: Path, tmp_path: Path, answer: str, left: in
     assert "Ctrl-C" not in done.stderr
     assert "Delete 1 run?" in done.stderr
     assert rows_in(path)["run"] == left
+
+
+@pytest.fixture
+def aged(path: Path) -> list[int]:
+    """Runs of 1, 2, … 6 days ago, the oldest first; the third has a label, and the sixth is being measured."""
+    info = RunInfo("hockney quick", "quick", None, 0.0, 1, "0.1.0", FACTS, {"launches": 1})
+    made = []
+    with Store.open(path) as store:
+        store.delete_runs([run.id for run in store.runs()])
+        for days in range(6, 0, -1):
+            label = "kept" if days == 4 else None
+            begun_unix_s = time.time() - 86400 * days
+            made.append(store.create_run(replace(info, label=label, started_unix_s=begun_unix_s), [PINGPONG]))
+            if days > 1:
+                store.finish_run(made[-1], RunStatus.DONE)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "deleted"),
+    [
+        (("--older", "90d"), []),
+        (("--older", "60h"), [0, 1, 3]),  # 6, 5 and 3 days old; the label of 4 days ago stays
+        (("--keep", "4"), [0, 1]),
+        (("--keep", "30"), []),
+        (("--keep", "0"), [0, 1, 3, 4]),
+        (("--older", "60h", "--keep", "5"), [0]),
+        (("--older", "5.5d", "--keep", "1"), [0]),
+    ],
+)
+def test_old_runs_go_and_labelled_ones_stay(
+    aged: list[int], path: Path, tmp_path: Path, arguments: tuple[str, ...], deleted: list[int]
+) -> None:
+    with alone(path, aged[-1]):
+        ended = call_here(tmp_path, "delete", *arguments, "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["deleted"] == [aged[place] for place in deleted]
+    assert ("nothing was deleted" in ended.stderr) == (not deleted)
+    with Store.open(path, readonly=True) as store:
+        assert len(store.runs()) == 6 - len(deleted)
+
+
+@pytest.mark.parametrize("arguments", [(), ("last", "--older", "1d"), ("1", "--keep", "3")])
+def test_runs_are_named_or_chosen(cli: Cli, path: Path, arguments: tuple[str, ...]) -> None:
+    before = rows_in(path)
+    ended = cli("delete", *arguments)
+    assert ended.returncode == 2
+    assert "name the runs to delete, or choose them with --older 90d, --keep 30 or both" in ended.stderr
+    assert rows_in(path) == before

@@ -31,6 +31,9 @@ def test_it_measures_and_judges(tmp_path: Path) -> None:
     assert summary == "1 missed, 1 met, 0 inconclusive: 2 limits, run 1"
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert all(float(case.get("time") or 0) > 0 for case in suite.iter("testcase"))
+    values = [each.get("value") for each in suite.iter("property") if each.get("name") == "value_ns"]
+    assert values == ["1010", "1010"]
     stored = call_here(tmp_path, "check", "--expect", "expect.toml", "last")
     assert stored.stdout == done.stdout  # the same measurements count
     again = call_here(tmp_path, "check", "--expect", "expect.toml", "last", "--json")

@@ -24,11 +24,13 @@ from hockney.analysis.compare.expect import Expectations
 from hockney.errors import HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.check import (
+    all_decided,
     check_expectations,
     may_be_decided,
     or_not_slower,
     plan_of_baseline,
     settled,
+    slower_by_far,
     suspicious,
 )
 from hockney.measure.recorder import RunOutcome
@@ -87,6 +89,50 @@ def test_a_slowdown_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.Mon
         assert checked.status is RunStatus.DONE
         (launches,) = {len({launch.index for launch in series.launches}) for series in checked.series}  # alike
     assert launches >= 12
+
+
+@pytest.mark.parametrize(("latency_ns", "code", "launches"), [(2000, 0, 3), (52000, 1, 3), (2120, 1, 12)])
+def test_a_check_ends_when_every_series_is_certain(
+    latency_ns: int, code: int, launches: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing changed, and where two of four sizes take 26 times as long; 6 % more are judged by new launches."""
+    model = tmp_path / "m.toml"
+    model.write_text(MODEL.format(latency_ns=2000))
+    what = ("pingpong", "-t", "sim@m.toml", "--bytes", "64,16K,64K,128K", "--launches", "6", "--label", "base")
+    assert call_here(tmp_path, "run", *what).returncode == 0
+    model.write_text(MODEL.format(latency_ns=latency_ns))
+    monkeypatch.setattr(random, "SystemRandom", lambda: random.Random(8))
+    done = call_here(tmp_path, "check", "--baseline", "base", "--json")
+    assert done.returncode == code, done.stderr
+    slower = {each["point"]["bytes"] for each in json.loads(done.stdout)["series"] if each["verdict"] == "slower"}
+    assert slower == (set() if code == 0 else {16384, 65536})
+    with Store.open(tmp_path / "results.db", readonly=True) as opened:
+        checked = Run(opened, 2)
+        assert checked.status is RunStatus.DONE
+        assert {len(series.launches) for series in checked.series} == {launches}
+        assert plan_of_baseline(opened, 2, with_model(tmp_path)).launches == 6
+
+
+def test_new_launches_after_an_early_end_count_from_the_first(catalogue: Catalogue, store: Store) -> None:
+    """One size of the baseline has no machine state that lasts, which no launch of the check mends."""
+    points = [make_point(size) for size in (8, 64)]
+    plan = delayed.plan("shm", sizes=(8, 64), time_s=0.3)
+    here = store.run(delayed.measure(catalogue, store, plan)).info
+    times = dict.fromkeys(points, 1e9)  # what takes a second there takes less here
+    base = add_run(store, times, unsteady=points[:1], launches=6, facts=here.facts, plan=plan.as_json())
+    result = delayed.check_again(catalogue, store, base, patience_s=0.1)
+    assert Verdict.SLOWER not in result.counts
+    made = len({launch.index for launch in Run(store, result.new).launches.values()})
+    assert result.judged_again in (1, 2)
+    assert made in (3 + 6, 6 + 6)
+
+
+def with_model(folder: Path) -> Catalogue:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        catalogue = load(libraries=())
+        catalogue.add("sim@m.toml")
+    return catalogue
 
 
 def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
@@ -169,8 +215,8 @@ class _FailsInTheEnd(Silent):
 
 def test_a_suspect_that_fails_later_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 16384), time_s=0.5))
-    with delayed.delayed(percent=300):
-        result = delayed.check_again(catalogue, store, base, slowdown=0.9, display=_FailsInTheEnd())
+    with delayed.delayed(percent=100):  # not by far, which would end the check before
+        result = delayed.check_again(catalogue, store, base, slowdown=0.5, display=_FailsInTheEnd())
     (change,) = [change for change in result.changes if change.point.bytes == 16384]
     assert change.verdict is Verdict.INCONCLUSIVE
     assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, result.new)]
@@ -224,6 +270,10 @@ def looked(chance: float | None = 0.03, **more: Any) -> SeriesChange:
     return SeriesChange(make_point(8), Verdict.SAME, shift=Shift(1.25, 0.9, 1.4, 0.95, 6, 6), chance=chance, **more)
 
 
+def fine(*, high: float = 1.04, verdict: Verdict = Verdict.SAME, **more: Any) -> SeriesChange:
+    return SeriesChange(make_point(64), verdict, shift=Shift(1.0, 0.97, high, 0.95, 6, 3), chance=1.0, **more)
+
+
 def test_a_slowdown_without_certainty_is_inconclusive() -> None:
     unsure = settled(looked(), margin=1.05, among=8)
     assert (unsure.verdict, unsure.reasons) == (Verdict.INCONCLUSIVE, (Reason(ReasonCode.NOT_SIGNIFICANT),))
@@ -269,6 +319,30 @@ def test_series_that_more_launches_may_decide(code: ReasonCode, facts: dict[str,
     change = SeriesChange(make_point(8), Verdict.INCONCLUSIVE, (Reason(code, facts),))
     assert may_be_decided(change, base_id=1) == is_open
     assert not may_be_decided(looked(), base_id=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_over"),
+    [
+        ([fine()], True),
+        ([fine(high=1.06)], False),
+        ([fine(), looked()], False),
+        ([fine(verdict=Verdict.FASTER)], True),
+        ([fine(verdict=Verdict.INCONCLUSIVE, reasons=(Reason(ReasonCode.FAILED, {"run": 2}),))], True),
+        ([fine(verdict=Verdict.INCONCLUSIVE, reasons=(Reason(ReasonCode.FEW_LAUNCHES, {}),))], False),
+        ([fine(verdict=Verdict.SLOWER, high=30.0)], False),  # slower, but not surely by far
+    ],
+)
+def test_a_check_is_over_when_no_series_needs_another_launch(changes: list[SeriesChange], *, is_over: bool) -> None:
+    assert all_decided(changes, set(), 1.05, base_id=1) is is_over
+    assert all_decided(changes, {change.point for change in changes}, 1.05, base_id=1)
+
+
+def test_what_is_slower_by_far_has_a_chance_of_a_thousandth() -> None:
+    for chance, is_certain in ((0.0011, False), (0.001, True), (None, True)):
+        change = replace(fine(high=30.0), verdict=Verdict.SLOWER, chance=chance)
+        assert slower_by_far([change]) == ({change.point} if is_certain else set())
+        assert not slower_by_far([replace(change, verdict=Verdict.INCONCLUSIVE)])
 
 
 def test_a_baseline_of_another_version_is_refused(catalogue: Catalogue, store: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -28,10 +28,20 @@ WINDOW = 16
 
 
 class Network(OwnClock):
-    """An Instrument: a message takes 10 us, and more times as long from some hosts to others; its clock is its own."""
+    """An Instrument: a message takes 10 us, and more times as long from some hosts to others; its clock is its own.
 
-    def __init__(self, slow: Mapping[Pair, float], pause_s: float, unsteady: Pair | None = None) -> None:
+    From one to another unsteady one it takes up to 30 % longer by chance.
+    """
+
+    def __init__(
+        self,
+        slow: Mapping[Pair, float],
+        pause_s: float,
+        unsteady: Pair | None = None,
+        scatter: Callable[[], float] = lambda: 1.0,
+    ) -> None:
         self._slow = slow
+        self._scatter = scatter
         self._unsteady = unsteady
         self._pause_s = pause_s
         self.measured: list[Point] = []
@@ -39,8 +49,10 @@ class Network(OwnClock):
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         times_ns = np.full((HOSTS, samples), 10_000.0 * batch * WINDOW)
         for a, b in directed(point):
-            luck = len(self.measured) * 0.618 % 1 if (a, b) == self._unsteady else 0.01 * (len(self.measured) % 3)
-            times_ns[[a, b]] *= self._slow.get((a, b), 1.0) * (1 + luck)
+            luck = (
+                0.3 * (len(self.measured) * 0.618 % 1) if (a, b) == self._unsteady else 0.01 * (len(self.measured) % 3)
+            )
+            times_ns[[a, b]] *= self._slow.get((a, b), 1.0) * (1 + luck) * self._scatter()
         self.measured.append(point)
         self.now_s += self._pause_s
         return make_measurement(
@@ -93,7 +105,7 @@ def test_a_round_goes_on_until_the_last_of_its_pairs_is_precise() -> None:
     sample(network, 20)
     counts = Counter(point for point in network.measured if point.pattern == RATE)
     (unsteady,) = [point for point in counts if (0, 3) in directed(point)]
-    assert counts.pop(unsteady) > 3 * max(counts.values())
+    assert counts.pop(unsteady) > 2 * max(counts.values())
 
 
 @pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 10), (5, 5), (30, 30)])
@@ -149,11 +161,35 @@ def test_the_first_pass_ends_after_a_whole_round() -> None:
 
 
 def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:
-    network = Network({(0, 3): 2.0}, pause_s=0.05)
+    """Whether this one is slow is not certain for long."""
+    network = Network({(0, 3): 1.05}, pause_s=0.05, unsteady=(0, 3))
     sample(network, 7)
     counts = Counter(point for point in network.measured if point.pattern == RATE)
     (slow,) = [point for point in counts if (0, 3) in directed(point)]
     assert counts[slow] >= 3 + max(count for point, count in counts.items() if point != slow)
+
+
+@pytest.mark.parametrize("factor", [1.5, 26.0, 20_000.0])
+def test_a_round_with_a_slow_pair_ends_when_that_is_certain(factor: float) -> None:
+    """If it takes seconds, with fewer messages. The other rounds end as without it."""
+    network = Network({(0, 3): factor}, pause_s=0.02)
+    notes = sample(network, 60)
+    counts = Counter(each.point for measurements in notes.rounds for each in measurements if each.point.pattern == RATE)
+    (slow,) = [point for point in counts if (0, 3) in directed(point)]
+    assert notes.ends[slow][0] is PointStatus.PRECISE
+    assert counts.pop(slow) in range(6, 8)
+    assert min(counts.values()) >= 10
+    batches = {each.batch for measurements in notes.rounds for each in measurements if each.point == slow}
+    assert (1 in batches) == (factor > 1000)
+
+
+def test_an_early_end_is_of_no_healthy_pair() -> None:
+    """In ten networks whose times scatter by 10 %, with tails, no round of the 100 ends before ten measurements."""
+    draw = np.random.default_rng(7)
+    for _ in range(10):
+        network = Network({}, pause_s=0.02, scatter=lambda: float(np.exp(0.1 * draw.standard_t(3))))
+        counts = Counter(each.point for measurements in sample(network, 12).rounds for each in measurements)
+        assert min(counts.values()) >= 10
 
 
 def test_the_time_is_printed_before_anything_is_measured() -> None:

@@ -92,6 +92,49 @@ def test_a_point_that_fails_on_one_side_is_skipped_on_the_other(store: Store) ->
     assert {change.verdict for change in comparison.changes} == {Verdict.INCONCLUSIVE}
 
 
+@pytest.mark.parametrize(("side", "words"), [("base", ("--json",)), ("new", ())])
+def test_a_side_that_fails_is_named_with_its_cause(side: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    if shutil.which("mpiexec.openmpi") is None:
+        pytest.skip("there is no Open MPI of the system here")
+    how = ("--bytes", "8", "--launches", "6", "--time", "1s", f"--{side}-env", "OMPI_MCA_btl=no_such", *words)
+    done = call_here(tmp_path, "compare", "--interleave", "pingpong", "-t", "mpi@openmpi", *how)
+    assert done.returncode == 3
+    said = json.loads(done.stdout)["error"] if words else done.stderr.splitlines()[-1]
+    assert f"{side} failed, so nothing can be compared: pingpong of 8 B on mpi@openmpi-" in said
+    assert "mpiexec.openmpi" in said
+
+
+def test_a_side_that_fails_in_part_ends_with_3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is compared."""
+    real = interleave.measure
+
+    def measure(variants: tuple[Variant, Variant], *to: Any, **more: Any) -> tuple[RunOutcome, RunOutcome]:
+        both = [replace(each, plan=replace(each.plan, points=plan().points)) for each in variants]
+        both[1] = replace(both[1], environment={"HOCKNEY_FAULT": "fail 1 8"})
+        return real((both[0], both[1]), load_catalogue(), *to[1:], **more)
+
+    monkeypatch.setattr(interleave, "measure", measure)
+    how = ("--bytes", "8,16K", "--launches", "6", "--time", "2s", "--new-env", "HOME=/nowhere", "--margin", "1000%")
+    done = call_here(tmp_path, "compare", "--interleave", "pingpong", "-t", "shm", *how)
+    assert done.returncode == 3, done.stderr
+    assert "inconclusive" in done.stdout
+    assert "run 1 -> run 2" in done.stdout
+
+
+def test_a_variable_that_one_side_sets_is_inherited_by_the_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOCKNEY_TEST_SET", "secret")
+    monkeypatch.delenv("HOCKNEY_TEST_UNSET", raising=False)
+    for base, new in (({}, {"HOCKNEY_TEST_SET": "1", "HOCKNEY_TEST_UNSET": "2"}), ({"HOCKNEY_TEST_SET": "1"}, {})):
+        variants = Variant(plan("shm", time_s=0.1), base), Variant(plan("shm", time_s=0.1), new)
+        outcomes = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+        comparison = compare_runs(store, *(outcome.run_id for outcome in outcomes))
+        listed = {each.what.removeprefix("variable "): (each.base, each.new) for each in comparison.differences}
+        if base:
+            assert listed == {"HOCKNEY_TEST_SET": ("1", "inherited")}
+        else:
+            assert listed == {"HOCKNEY_TEST_SET": ("inherited", "1"), "HOCKNEY_TEST_UNSET": ("not set", "2")}
+
+
 def test_the_command(tmp_path: Path) -> None:
     """On two models: without noise all ratios are the same."""
     words = ("compare", "--interleave", "pingpong", "--bytes", "8", "--launches", "6", "--time", "2s", "--label", "x")

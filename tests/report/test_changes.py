@@ -96,13 +96,19 @@ def test_the_name_of_a_range_has_its_sizes_and_ranks_other_than_two(points: list
 @pytest.mark.parametrize(
     ("margin", "highs", "text"),
     [
-        (1.05, (1.02, 1.05), "2 no difference beyond 5 %"),
-        (1.05, (1.02, 1.063, 1.051), "3 no difference beyond 5 % (a slowdown up to 6.3 % could hide)"),
-        (1.0, (1.0,), "1 no difference"),
+        (1.05, (1.02, 1.05), "New is equal within 5 % at 2 sizes"),
+        (1.05, (1.02, 1.063, 1.051), "New is equal within 5 % at 3 sizes (a slowdown above 6.3 % would have shown)"),
+        (1.0, (1.0,), "New is equal at 8 B"),
     ],
 )
 def test_the_largest_slowdown_that_could_hide(margin: float, highs: tuple[float, ...], text: str) -> None:
     assert counts_text(compared(*map(same, highs), margin=margin)) == text
+
+
+def test_one_size_that_moved_has_its_change() -> None:
+    slow = SeriesChange(make_point(4096), Verdict.SLOWER, shift=Shift(1.25, 1.2, 1.3, 0.95, 6, 6))
+    text = "New is slower at 4 KiB (+25.0 %), equal within 5 % at 2 sizes"
+    assert counts_text(compared(slow, same(1.0), same(1.0))) == text
 
 
 @pytest.mark.parametrize(("transports", "more"), [(3, ""), (4, ", …")])

@@ -100,7 +100,7 @@ def test_without_pyarrow_one_sentence_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert execute(["export", "last", "--parquet", str(tmp_path / "x"), "--store", str(filled)]) == 2
-    expected = "hockney: --parquet needs pyarrow: install it with pip install 'hockney[parquet]'\n"
+    expected = f"hockney: --parquet needs pyarrow: install it with {sys.executable} -m pip install pyarrow\n"
     assert capsys.readouterr().err == expected
     assert not (tmp_path / "x").exists()
 

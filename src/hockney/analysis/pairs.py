@@ -117,23 +117,36 @@ def whole_hosts(ranks: Sequence[int], hosts: Sequence[str]) -> list[str]:
 Summarized = list[tuple[MeasurementSummary, State]]
 
 
-def usable(run: Run) -> list[tuple[Series, Summarized]]:
+StateOf = Callable[[int, State], State]
+_ALL = State("all states", None)
+
+
+def usable(run: Run, state_of: StateOf = lambda _, state: state) -> list[tuple[Series, Summarized]]:
     """The series with their measurements in one machine state, without those of a background.
 
-    Samples of a failed point may be wrong.
+    Samples of a failed point may be wrong. `state_of` a launch and the state that a measurement saw is the one it gets.
     """
-    return [
-        (series, [pair for pair in pairs if pair[1] != MIXED and pair[0].median_ns is not None])
+    counted = (
+        (series, [(each, state_of(each.launch_id, seen)) for each, seen in pairs if each.median_ns is not None])
         for series, pairs in run.summaries()
         if series.status is not PointStatus.FAILED and not series.point.background
-    ]
+    )
+    return [(series, [pair for pair in pairs if pair[1] != MIXED]) for series, pairs in counted]
 
 
 def pair_matrices(run: Run) -> list[PairMatrix]:
-    """A matrix for each transport, number of ranks, size, load and options with several pairs."""
+    """A matrix for each transport, number of ranks, size, load and options with several pairs.
+
+    Between hosts it is of all measurements, as in `health`: a network has no floor, and states are of two ranks' CPUs.
+    """
+    between = {id_ for id_, launch in run.launches.items() if len(set(launch.hosts)) > 1}
+
+    def state_of(launch_id: int, state: State) -> State:
+        return _ALL if launch_id in between else state
+
     groups: dict[_Key, list[tuple[Pair, _Medians]]] = {}
     floors_ns: dict[str, float | None] = {}
-    for series, measurements in usable(run):
+    for series, measurements in usable(run, state_of):
         point = series.point
         if point.pattern not in ("pingpong", "rounds"):
             continue
@@ -143,7 +156,7 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
         cells = groups.setdefault((point.transport, point.pattern, options, point.bytes, load, point.ranks), [])
         if load == "loaded":
             met = partners(point.ranks, int(dict(point.options).get("round", "1")))
-            cells += [(pair, _medians_of_ranks(series, pair)) for pair in met]
+            cells += [(pair, _medians_of_ranks(series, pair, state_of)) for pair in met]
         else:
             medians: _Medians = {}
             for measurement, state in measurements:
@@ -198,8 +211,9 @@ def _matrix(
 ) -> PairMatrix | None:
     """The matrix in the state that tables show; None without measurements."""
     transport, *_, ranks = key
-    state = run.state_of(transport, ranks)
-    if state is None or not any(state in by_state for _, by_state in cells):
+    states = {name for _, by_state in cells for name in by_state}
+    state = _ALL.name if _ALL.name in states else run.state_of(transport, ranks)
+    if state is None or state not in states:
         return None
     times: dict[Pair, Interval] = {}
     both_ways: dict[Pair, _OfLaunches] = {}
@@ -239,12 +253,13 @@ def _time(medians: _OfLaunches) -> Interval:
     return time_of(medians_ns, launch_ids)[0]
 
 
-def _medians_of_ranks(series: Series, ranks: Pair) -> _Medians:
+def _medians_of_ranks(series: Series, ranks: Pair, state_of: StateOf) -> _Medians:
     """The time of the slower of two ranks in each measurement, from its samples."""
     import numpy as np
 
     medians: _Medians = {}
-    for measurement, state in zip(series.measurements, series.states, strict=True):
+    for measurement, seen in zip(series.measurements, series.states, strict=True):
+        state = state_of(measurement.launch_id, seen)
         has_all = len(measurement.elapsed_ns) > max(ranks)  # a large model has one row for all ranks
         if has_all and measurement.elapsed_ns.size and state != MIXED:
             slower = measurement.elapsed_ns[list(ranks)].max(axis=0)

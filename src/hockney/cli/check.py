@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hockney.cli import render
-from hockney.cli.common import command, complete, duration_option, file_option
+from hockney.cli.common import command, complete, duration_option, file_option, quiet_option
 from hockney.cli.junit import reported, write_junit
 from hockney.cli.rerun import typed
 from hockney.errors import ExitCode, UsageError
@@ -35,6 +35,7 @@ from hockney.units import parse_increase
 @duration_option("--time", "time_s", help="How long to measure at first. [default: the baseline's time]")
 @duration_option("--patience", "patience_s", help="How long to measure inconclusive series again. [default: 2m]")
 @file_option("--junit", help="Also write a JUnit file.")
+@quiet_option
 def check(
     reference: str | None,
     baseline: str | None,
@@ -43,6 +44,7 @@ def check(
     time_s: float | None,
     patience_s: float | None,
     junit: Path | None,
+    quiet: bool,
     *,
     as_json: bool,
     store: Path | None,
@@ -61,12 +63,12 @@ def check(
         if expect is not None:
             if max_slowdown is not None or patience_s is not None:
                 raise UsageError("--max-slowdown and --patience go with --baseline; --expect has limits in its file")
-            report = check_expectations(expect, reference, time_s, store)
+            report = check_expectations(expect, reference, time_s, store, quiet=quiet)
         else:
             if reference is not None:
                 raise UsageError(f"--baseline measures, so it takes no RUN; {typed('compare')} takes two stored runs")
             assert baseline is not None
-            report = check_baseline(baseline, max_slowdown, time_s, patience_s, store)
+            report = check_baseline(baseline, max_slowdown, time_s, patience_s, store, quiet=quiet)
         if as_json:
             render.print_json("check", {"run": report.run_id, "exit_code": report.code, **report.document})
         else:

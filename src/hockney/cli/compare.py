@@ -14,7 +14,7 @@ from hockney.cli import render
 from hockney.cli.common import Function, command, complete, together
 from hockney.cli.run import run
 from hockney.errors import ExitCode, HockneyError, UsageError
-from hockney.model import RunStatus
+from hockney.model import NOT_MEASURED, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.units import counted, parse_increase
 
@@ -96,8 +96,9 @@ def compare(
 
     if base is None or (new is None) != interleave:
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
+    is_whole = True
     if new is None:
-        base, new = _measure_interleaved(base, options, store)
+        base, new, is_whole = _measure_interleaved(base, options, store)
     elif any(options.values()):
         raise UsageError("options of measuring need --interleave: two stored runs are only read")
     with Store.open(store, readonly=True) as results:
@@ -111,11 +112,15 @@ def compare(
         render.print_json("compare", {**comparison_json(comparison), "caution": caution(comparison)})
     else:
         _print(comparison, everything=everything)
-    return ExitCode.INCOMPLETE if comparison.counts[Verdict.INCONCLUSIVE] == len(comparison.changes) else ExitCode.DONE
+    is_decided = comparison.counts[Verdict.INCONCLUSIVE] < len(comparison.changes)
+    return ExitCode.DONE if is_whole and is_decided else ExitCode.INCOMPLETE
 
 
-def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -> tuple[str, str]:
-    """Measure both variants; returns the numbers of their runs. Raises UsageError, HockneyError when stopped."""
+def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -> tuple[str, str, bool]:
+    """Measure both variants; returns the numbers of their runs, and whether both measured all.
+
+    Raises UsageError; HockneyError when stopped, or where a side failed so that nothing can be compared.
+    """
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.run_options import find_suite, parse_pair, read_options
     from hockney.measure.interleave import measure
@@ -145,7 +150,12 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
         runs = [str(outcome.run_id) for outcome in outcomes]
         if any(outcome.status is RunStatus.INTERRUPTED for outcome in outcomes):
             raise HockneyError(f"stopped; the measurements are stored as runs {' and '.join(runs)}")
-    return runs[0], runs[1]
+        points = [(side, row) for side, run in zip(_SIDES, runs, strict=True) for row in results.points(int(run))]
+    failed = [(side, row) for side, row in points if row.status is PointStatus.FAILED]
+    if failed and all(row.status in NOT_MEASURED for _, row in points):
+        side, row = failed[0]
+        raise HockneyError(f"{side} failed, so nothing can be compared: {row.point}: {row.reason}")
+    return runs[0], runs[1], not failed
 
 
 def _refuse_contradictions(
@@ -194,7 +204,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
         below += changes.range_sentences(others, comparison)
     launches = "{} and {} launches".format(*comparison.launches)
-    summary = f"run {comparison.base} -> run {comparison.new}: {changes.counts_text(comparison)}; {launches}"
+    summary = f"{changes.counts_text(comparison)}; run {comparison.base} -> run {comparison.new}, {launches}"
     room -= len(render.said(f"{summary}; 9 more notes: --all"))
     hidden = 0
     for note in below:

@@ -3,43 +3,61 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import click
 
 from hockney.cli import render
-from hockney.cli.common import command, complete
+from hockney.cli.common import command, complete, duration_option
 from hockney.cli.render import local_time
 from hockney.cli.streams import remark
-from hockney.results.store import Store
+from hockney.errors import UsageError
+from hockney.model import RunStatus
+from hockney.results.store import RunSummary, Store
 from hockney.units import counted
 
 
 @command(
     "delete",
-    example="hockney delete last\nhockney delete last~1\nhockney delete 3 4 trial --yes\nhockney delete 1 --json",
+    example="""hockney delete last
+    hockney delete 3 4 trial --yes
+    hockney delete --older 90d --keep 30 --yes""",
 )
-@click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=complete("run"))
+@click.argument("references", metavar="[RUN]...", nargs=-1, shell_complete=complete("run"))
+@duration_option("--older", "older_s", help="Delete runs begun longer ago than this, such as 90d; labelled ones stay.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N runs, and labelled ones.")
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
-def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path | None) -> int:
+def delete(
+    references: tuple[str, ...],
+    older_s: float | None,
+    keep: int | None,
+    yes: bool,
+    *,
+    as_json: bool,
+    store: Path | None,
+) -> int:
     """Delete stored runs.
 
-    RUN is a number, a label, `last` or `last~1`. On a terminal, hockney asks before it deletes. A run that is being
-    measured is not deleted. The numbers of deleted runs are not used again, but later runs reuse their space.
+    RUN is a number, a label, `last` or `last~1`. --older and --keep choose runs without a label; with both, those that
+    are older and not among the newest. On a terminal, hockney asks before it deletes. A run that is being measured is
+    not deleted. The numbers of deleted runs are not used again, but later runs reuse their space.
     """
+    if bool(references) == (older_s is not None or keep is not None):
+        raise UsageError("name the runs to delete, or choose them with --older 90d, --keep 30 or both")
     with Store.open(store, create=False) as results:
-        numbers = list(dict.fromkeys(results.find_run(reference) for reference in references))
-        runs = [run for run in results.runs() if run.id in numbers]
+        numbers, runs = {results.find_run(reference) for reference in references}, results.runs()
+        old = [run.id for run in runs[: max(0, len(runs) - (keep or 0))] if _may_go(run, older_s)]
+        runs = [run for run in runs if run.id in (numbers or old)]
         lines = [
             f"run {run.id}{f' ({run.label})' if run.label else ''}: {run.suite}, {local_time(run.started_unix_s)}, "
             f"{counted(run.measured, 'point')} measured"
             for run in runs
         ]
-        if not yes and sys.stdin.isatty():
+        if runs and not yes and sys.stdin.isatty():
             for line in lines:
                 remark(line)
             if not click.confirm(f"Delete {counted(len(runs), 'run')}?", err=True):
-                remark("nothing was deleted")
                 runs, lines = [], []
         results.delete_runs([run.id for run in runs])
         if as_json:
@@ -47,4 +65,12 @@ def delete(references: tuple[str, ...], yes: bool, *, as_json: bool, store: Path
         else:
             for line in lines:
                 render.say(f"deleted {line}")
+        if not runs:
+            remark("nothing was deleted")
     return 0
+
+
+def _may_go(run: RunSummary, older_s: float | None) -> bool:
+    """Whether a run may be deleted that nobody named."""
+    is_old = older_s is None or run.started_unix_s < time.time() - older_s
+    return is_old and run.label is None and run.status is not RunStatus.RUNNING

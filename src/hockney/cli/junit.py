@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import xml.etree.ElementTree as ET
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,17 @@ from hockney.units import printable
 
 @dataclass(frozen=True)
 class JUnitCase:
-    """One test; `group` is its class. `kind` is JUnit's element for one that does not pass, "" for one that does."""
+    """One test; `group` is its class. `kind` is JUnit's element for one that does not pass, "" for one that does.
+
+    `figures` become its properties, without those that are None. `time_s`: how long its samples took.
+    """
 
     group: str
     name: str
     kind: str = ""  # failure, skipped (inconclusive) or error
     message: str = ""
+    figures: Mapping[str, float | str | None] = field(default_factory=dict)
+    time_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -69,13 +74,22 @@ def write_junit(path: Path, title: str, cases: Sequence[JUnitCase]) -> None:
         "testsuite",
         name=printable(title),
         timestamp=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        time=f"{sum(case.time_s for case in cases):.6f}",
         tests=str(len(cases)),
         failures=str(kinds.count("failure")),
         skipped=str(kinds.count("skipped")),
         errors=str(kinds.count("error")),
     )
     for case in cases:
-        element = ET.SubElement(suite, "testcase", classname=printable(case.group), name=printable(case.name))
+        names = {"classname": printable(case.group), "name": printable(case.name)}
+        element = ET.SubElement(suite, "testcase", names, time=f"{case.time_s:.6f}")
+        known = {name: value for name, value in case.figures.items() if value is not None}
+        properties = ET.SubElement(element, "properties") if known else element
+        for name, value in known.items():
+            text = value if isinstance(value, str) else f"{value:.6g}"
+            ET.SubElement(properties, "property", name=name, value=text)
         if case.kind:
             ET.SubElement(element, case.kind, message=printable(case.message))
+        elif case.message:
+            ET.SubElement(element, "system-out").text = printable(case.message)
     ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

@@ -25,7 +25,7 @@ from hockney.errors import ExitCode, UsageError
 _EXAMPLES = """hockney predict alltoall -n 64 --bytes 8,64K
 hockney predict halo2d --from 3 -t tcp -n 64 --topology torus:8x8
 hockney predict --validate -t shm,tcp
-hockney predict halo2d --machine t3d -n 8 --set L=0.5x --set link.bandwidth=2x
+hockney predict halo2d --machine t3d -n 8 --set L=0.5x --set bandwidth=2x
 hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --tolerance"""
 
 

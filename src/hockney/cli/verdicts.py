@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from hockney.analysis.compare import Comparison, Verdict
+from hockney.analysis.compare import Comparison, SeriesChange, Verdict
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.cli.changes import comparison_json, notes
 from hockney.cli.junit import JUnitCase, JUnitReport
@@ -19,7 +20,7 @@ from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
 from hockney.report import changes
-from hockney.results.runs import open_results
+from hockney.results.runs import Run, open_results
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import load
@@ -30,10 +31,16 @@ _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
 
 def check_baseline(
-    reference: str, max_slowdown: float | None, time_s: float | None, patience_s: float | None, store: Path | None
+    reference: str,
+    max_slowdown: float | None,
+    time_s: float | None,
+    patience_s: float | None,
+    store: Path | None,
+    *,
+    quiet: bool = False,
 ) -> JUnitReport:
     """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
-    with measuring(store, create=False) as (catalogue, results, display):
+    with measuring(store, create=False, quiet=quiet) as (catalogue, results, display):
         comparison = check(
             str(results.find_run(reference)),
             catalogue,
@@ -44,10 +51,19 @@ def check_baseline(
             time_s=time_s,
             patience_s=PATIENCE_S if patience_s is None else patience_s,
         )
-    return report_of(comparison)
+        return report_of(comparison, _sampled_s(Run(results, comparison.new)))
 
 
-def report_of(comparison: Comparison) -> JUnitReport:
+def _sampled_s(run: Run) -> dict[Point, float]:
+    """How long the samples of each point took."""
+    return {
+        series.point: 1e-9
+        * sum(each.samples * each.batch * each.definition.divisor * (each.median_ns or 0.0) for each, _ in measurements)
+        for series, measurements in run.summaries()
+    }
+
+
+def report_of(comparison: Comparison, sampled_s: Mapping[Point, float] = MappingProxyType({})) -> JUnitReport:
     """The printed form of a check: on the screen a line for each range that is slower or inconclusive."""
     is_fine = comparison.is_whole and comparison.other_cpu is None
     code = ExitCode.WORSE if comparison.counts[Verdict.SLOWER] else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
@@ -62,7 +78,7 @@ def report_of(comparison: Comparison) -> JUnitReport:
         code,
         [*lines, _summary(comparison)],
         {**document, **comparison_json(comparison)},
-        _cases(comparison),
+        _cases(comparison, sampled_s),
     )
 
 
@@ -99,13 +115,15 @@ def _hidden_json(comparison: Comparison) -> dict[str, Any] | None:
     return {"sentence": sentence, "ratio": hidden.reach, "point": hidden.point}
 
 
-def _cases(comparison: Comparison) -> list[JUnitCase]:
+def _cases(comparison: Comparison, sampled_s: Mapping[Point, float]) -> list[JUnitCase]:
     """One for each series, so that a CI system can follow it from check to check."""
     cases = [
         JUnitCase(
             *_case_name(change.point),
             _JUNIT_KINDS.get(change.verdict, ""),
             changes.range_sentence(replace(alike, changes=(change,)), comparison),
+            _figures(change),
+            sampled_s.get(change.point, 0.0),
         )
         for alike in comparison.ranges
         for change in alike.changes
@@ -119,6 +137,11 @@ def _cases(comparison: Comparison) -> list[JUnitCase]:
     return cases
 
 
+def _figures(change: SeriesChange) -> dict[str, float | str | None]:
+    ratio = change.shift and {"ratio": change.shift.ratio, "low": change.shift.low, "high": change.shift.high}
+    return {"base_ns": change.base_ns, "new_ns": change.new_ns, **(ratio or {}), "state": change.state}
+
+
 def _case_name(point: Point) -> tuple[str, str]:
     """`pingpong on tcp` and `2 ranks, window=4, 8 KiB`; a library's transport has its version, as in the new run."""
     options = [f"{name}={value}" for name, value in point.options]
@@ -129,21 +152,24 @@ def _case_name(point: Point) -> tuple[str, str]:
 # ---- limits in a file -----------------------------------------------------------------------------------------------
 
 
-def check_expectations(path: Path, reference: str | None, time_s: float | None, store: Path | None) -> JUnitReport:
+def check_expectations(
+    path: Path, reference: str | None, time_s: float | None, store: Path | None, *, quiet: bool = False
+) -> JUnitReport:
     """Check every limit of the file, in a stored run or in a new one. Raises UsageError."""
     catalogue = load()
     expectations = load_expectations(path, catalogue)
     if reference is None:
-        with measuring(store, create=True) as (catalogue, opened, display):
+        with measuring(store, create=True, quiet=quiet) as (catalogue, opened, display):
             run_id, judged = measure_expectations(
                 expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
             )
+            sampled_s = _sampled_s(Run(opened, run_id))
     else:
         if time_s is not None:
             raise UsageError("--time is for measuring, and a named RUN is measured already: leave one of them out")
         with open_results(store) as results:
             run = results.run(reference)
-            run_id, judged = run.id, judge_expectations(run, expectations, catalogue)
+            run_id, judged, sampled_s = run.id, judge_expectations(run, expectations, catalogue), _sampled_s(run)
     counts = Counter(limit.outcome for limit in judged)
     code = ExitCode.DONE
     if counts[Outcome.MISSED]:
@@ -156,7 +182,7 @@ def check_expectations(path: Path, reference: str | None, time_s: float | None, 
         code,
         _limit_lines(judged, run_id),
         {"limits": [_judged_json(limit, run_id) for limit in judged]},
-        [_limit_case(limit, run_id) for limit in judged],
+        [_limit_case(limit, run_id, sampled_s) for limit in judged],
     )
 
 
@@ -173,10 +199,13 @@ def _limit_lines(judged: Sequence[Judged], run_id: int) -> list[str]:
     return [*lines, f"{listed}: {counted(len(judged), 'limit')}, run {run_id}"]
 
 
-def _limit_case(limit: Judged, run_id: int) -> JUnitCase:
+def _limit_case(limit: Judged, run_id: int, sampled_s: Mapping[Point, float]) -> JUnitCase:
     kinds = {Outcome.MET: "", Outcome.MISSED: "failure", Outcome.INCONCLUSIVE: "skipped"}
     name = f"{limit.what}: {limit.subject}"
-    return JUnitCase("expectations", name, kinds[limit.outcome], limit_sentence(limit, run_id))
+    names = ("value_ns", "low_ns", "high_ns", "rate_bytes_per_s", "state")
+    figures = {name: getattr(limit.figure, name) for name in names if limit.figure is not None}
+    time_s = sampled_s.get(limit.point, 0.0) if limit.point else 0.0
+    return JUnitCase("expectations", name, kinds[limit.outcome], limit_sentence(limit, run_id), figures, time_s)
 
 
 def limit_sentence(limit: Judged, run_id: int) -> str:
@@ -197,6 +226,7 @@ def _reason(limit: Judged, run_id: int) -> str:
         LimitReason.NO_SERIES: f"run {run_id} has no such series{between}{known}",
         LimitReason.NOT_MEASURED: limit.message,
         LimitReason.FEW_MEASUREMENTS: f"too few measurements{between} in {state} for an interval",
+        LimitReason.CONTENDED: "another program shared a core, so this decides nothing; `state` would count it",
         LimitReason.OTHER_STATE: "the limit is met in other machine states; this state has too few measurements",
         LimitReason.UNCERTAIN: "the interval contains the limit; a longer --time narrows it",
         None: "",

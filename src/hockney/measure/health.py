@@ -19,11 +19,11 @@ from typing import Any
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health import died
 from hockney.analysis.health.faults import SLOW
-from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank
+from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank, usual
 from hockney.errors import UsageError, notice
 from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, RunOptions, make_plan
-from hockney.measure.point_work import Work
+from hockney.measure.point_work import Work, repetition_ns
 from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.run import InterfaceMissing, Side, Variant, measure_variants
 from hockney.measure.sampler import Sampler
@@ -37,6 +37,7 @@ from hockney.worker.hosts import Host
 from hockney.worker.preflight import HostsUnusable
 
 HOSTS_MIN = 2
+_LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
 _ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
 
 
@@ -131,8 +132,9 @@ def _pair_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
 class PairSampler(Sampler):
     """Ends a point when each of its pairs is known as precisely as asked, not only the slowest.
 
-    Latencies end after ten measurements: a fault is a multiple. The last part of the time is for slow pairs, whose
-    intervals decide.
+    Latencies end after ten measurements: a fault is a multiple. A round with a slow pair ends when each of its pairs
+    has its interval on one side of the limit; one that takes long has fewer messages. The last part of the time is for
+    slow pairs, whose intervals decide.
     """
 
     def __init__(self, *args: Any, **launch: Any) -> None:
@@ -157,12 +159,21 @@ class PairSampler(Sampler):
         order = super()._order(active)
         if self._clock() < self._last_part_s:
             return order
-        medians_ns = {key: statistics.median(times) for key, times in self._times_ns.items() if key[0].pattern == RATE}
-        limit_ns = statistics.median(medians_ns.values()) / SLOW if medians_ns else math.inf
-        slow = {point for (point, _), time_ns in medians_ns.items() if time_ns > limit_ns}
+        limit_ns = self._limit_ns()
+        slow = {
+            point
+            for (point, _), times_ns in self._times_ns.items()
+            if point.pattern == RATE and statistics.median(times_ns) > limit_ns
+        }
         if not any(work.point in slow for work in order):
             return order
         return [work for work in order if work.point in slow or work.point.pattern != RATE]
+
+    def _limit_ns(self) -> float:
+        """The time of a message from which on a pair is slow."""
+        times_ns = {pair: times for (point, pair), times in self._times_ns.items() if point.pattern == RATE}
+        usual_ns = usual({pair: statistics.median(times) for pair, times in times_ns.items()}, statistics.median_low)
+        return math.inf if usual_ns is None else usual_ns / SLOW
 
     def _calibrate(self, work: Work) -> None:
         """Use the batch of the last point of this pattern: no two rounds differ much."""
@@ -172,23 +183,39 @@ class PairSampler(Sampler):
                 work.batch, work.samples, work.is_long = each.batch, each.samples, each.is_long
         super()._calibrate(work)
 
+    def _wanted_batch(self, work: Work, measurement: Measurement) -> int:
+        wanted = super()._wanted_batch(work, measurement)
+        return wanted if work.point.pattern != RATE else max(1, min(wanted, int(_LONG_NS / repetition_ns(measurement))))
+
     def _take(self, work: Work) -> list[Measurement]:
         self._last = work
         measurements = super()._take(work)
         for measurement in measurements:
+            if work.point.pattern == RATE and not work.probes:
+                work.batch = min(work.batch, self._wanted_batch(work, measurement))
             for pair in directed(work.point):
                 self._times_ns[work.point, pair].append(time_of_rank(measurement, pair[0]))
         return measurements
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
-        """Latencies of ten measurements end, and so do rounds that the first pass did not reach."""
-        going_on = []
+        """Latencies of ten measurements end, slow rounds, and those that the first pass did not reach."""
+        going_on, limit_ns = [], self._limit_ns()
         for work in super()._judge(active, refine=refine):
-            if work.probes and (work.point.pattern == RATE or len(work.probes) < MIN_MEASUREMENTS):
+            if self._is_surely_slow(work, limit_ns):
+                self._end(work, PointStatus.PRECISE, None)
+            elif work.probes and (work.point.pattern == RATE or len(work.probes) < MIN_MEASUREMENTS):
                 going_on.append(work)
             else:
                 self._end_early(work, PointStatus.BUDGET, "ten were asked for" if work.probes else "the time was up")
         return going_on
+
+    def _is_surely_slow(self, work: Work, limit_ns: float) -> bool:
+        """Whether a pair of a round is slow, and no other one may become so; of six measurements or more."""
+        if work.point.pattern != RATE or not work.probes:
+            return False
+        times = [median(self._times_ns[work.point, pair]).estimate for pair in directed(work.point)]
+        sides = {None if time is None or time.low <= limit_ns <= time.high else time.low > limit_ns for time in times}
+        return True in sides and None not in sides
 
     def _is_narrow(self, work: Work) -> bool:
         if work.point.pattern != RATE or not work.probes:

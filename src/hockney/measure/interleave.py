@@ -8,6 +8,7 @@ with one batch. Each side is stored as an ordinary run; launch and round connect
 
 from __future__ import annotations
 
+import os
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,8 +46,11 @@ def measure(
         for transport in {point.transport for point in variant.plan.points}:
             refuse_overridden(catalogue.transports[transport].library, variant.environment)
     pair_id = random.SystemRandom().randrange(1 << 32)
+    # Variables that one side sets and the other has from here; facts have only those of libraries.
+    inherited = [name for variant in common for name in variant.environment if name in os.environ]
+    about = {"id": pair_id, "names": names, "inherited": inherited}
     linked = [
-        replace(variant, link={INTERLEAVED: {"id": pair_id, "side": side, "names": names}})
+        replace(variant, link={INTERLEAVED: {**about, "side": side}})
         for variant, side in zip(common, _SIDES, strict=True)
     ]
 

@@ -88,7 +88,8 @@ MakeSampler = Callable[..., Sampler]
 """(plan, sides, **rest of Sampler's arguments) -> the sampler of one launch."""
 
 
-def _one_side(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
+def one_side(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
+    """The sampler of a run by itself."""
     # The first launch searches; later ones have its rates. A resumed run continues with the stored rates.
     is_search = plan.deadline_ns is not None
     is_search &= bool(launch.get("earlier")) or not any(point.rate_hz for point in plan.points)
@@ -121,7 +122,7 @@ def measure_variants(
     display: Display,
     *,
     command: str,
-    make_sampler: MakeSampler = _one_side,
+    make_sampler: MakeSampler = one_side,
 ) -> list[RunOutcome]:
     """Measure a new run of each variant concurrently; their plans have the same time and launches. See measure."""
     infos = [_describe(variant, catalogue, command) for variant in variants]
@@ -231,7 +232,7 @@ def _carry_out(
     begin: Callable[[], Iterator[Side]],
     catalogue: Catalogue,
     start: Start,
-    make_sampler: MakeSampler = _one_side,
+    make_sampler: MakeSampler = one_side,
     *,
     when: str | None = None,
 ) -> list[RunOutcome]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, Verdict
-from hockney.model import Point, split_placed
+from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.model import Point, curve_of, split_placed
 from hockney.report.names import readable_name
 from hockney.report.words import SHORT_MARK
 from hockney.stats.shift import LAUNCHES_MIN
@@ -196,18 +196,35 @@ def nothing_sentence(comparison: Comparison) -> str | None:
     return why and f"Nothing can be compared: {why}. Times: --all"
 
 
+_WORDS = {Verdict.SAME: "equal", Verdict.INCONCLUSIVE: "undecided"}
+
+
 def counts_text(comparison: Comparison) -> str:
-    """`3 slower, 12 no difference beyond 5 % (a slowdown up to 6.3 % could hide), 1 inconclusive`."""
-    beyond = f" beyond {percent_digits(comparison.margin - 1)} %" if comparison.margin > 1 else ""
-    words = {Verdict.SAME: f"no difference{beyond}{hidden_text(comparison)}"}
-    counts = comparison.counts
-    return ", ".join(f"{counts[verdict]} {words.get(verdict, verdict.value)}" for verdict in Verdict if counts[verdict])
+    """`New is slower at 4 KiB (+25.1 %), equal at 5 sizes (a slowdown above 4.3 % would have shown)`.
+
+    Of several curves `slower in 3 series, equal in 12`; of one series by its verdict alone its change is added.
+    """
+    by_verdict: dict[Verdict, list[SeriesChange]] = {}
+    for change in comparison.changes:
+        by_verdict.setdefault(change.verdict, []).append(change)
+    is_curve = len({curve_of(change.point) for change in comparison.changes}) == 1
+    within = f" within {percent_digits(comparison.margin - 1)} %" if comparison.margin > 1 else ""
+    parts: list[str] = []
+    for verdict in filter(by_verdict.__contains__, Verdict):
+        first, *more = by_verdict[verdict]
+        where = f"at {len(more) + 1} sizes" if is_curve else f"in {len(more) + 1}{'' if parts else ' series'}"
+        if is_curve and not more and first.point.is_sized:
+            ratio = Range((first,)).ratio if verdict in MOVED else None
+            where = f"at {format_bytes(first.point.bytes)}" + (f" ({percent_text(ratio.value)})" if ratio else "")
+        text = f"{_WORDS.get(verdict, verdict.value)}{within if verdict is Verdict.SAME else ''} {where}"
+        parts.append(text + (hidden_text(comparison) if verdict is Verdict.SAME else ""))
+    return f"New is {', '.join(parts)}"
 
 
 def hidden_text(comparison: Comparison) -> str:
-    """` (a slowdown up to 6.3 % could hide)`: the largest in a series without a difference; "" within the margin."""
+    """` (a slowdown above 6.3 % would have shown)`: in any series without a difference; "" within the margin."""
     hidden = comparison.widest
-    return f" (a slowdown up to {100 * (hidden.reach - 1):.1f} % could hide)" if hidden else ""
+    return f" (a slowdown above {100 * (hidden.reach - 1):.1f} % would have shown)" if hidden else ""
 
 
 def differences_texts(comparison: Comparison) -> list[str]:

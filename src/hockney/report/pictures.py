@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -39,8 +41,9 @@ def write_pictures(material: Material, folder: Path, form: str, say: Callable[[s
     try:
         import matplotlib
     except ImportError as error:
-        sentence = f"--format {form} needs matplotlib: install it with pip install 'hockney[pictures]'"
-        raise UsageError(sentence) from error
+        raise UsageError(
+            f"--format {form} needs matplotlib: install it with {shlex.quote(sys.executable)} -m pip install matplotlib"
+        ) from error
     places = {name: place for place, name in enumerate(dict.fromkeys(curve.transport for curve in material.curves))}
     pictures = pictures_of(material)
     if len(pictures) > _AT_ONCE:

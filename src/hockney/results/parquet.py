@@ -5,6 +5,8 @@ It needs pyarrow, an optional extra. Unknown is null.
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from typing import IO, Any, get_type_hints
 
@@ -36,7 +38,9 @@ def write_parquet(run: Run, file: IO[bytes], *, samples: bool = False) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise UsageError("--parquet needs pyarrow: install it with pip install 'hockney[parquet]'") from error
+        raise UsageError(
+            f"--parquet needs pyarrow: install it with {shlex.quote(sys.executable)} -m pip install pyarrow"
+        ) from error
     arrow = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
     kinds = _SAMPLE if samples else _column_kinds()
     schema = pa.schema([(name, arrow[kind]) for name, kind in kinds.items()])

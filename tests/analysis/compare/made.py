@@ -42,6 +42,7 @@ def add_run(
     failed: Mapping[Point, str] | None = None,
     unsteady: Collection[Point] = (),
     far: Collection[int] = (),
+    contended: Collection[int] = (),
     cpus: tuple[int, ...] = (0, -1),
     cpus_far: tuple[int, ...] | None = None,
     batch: int = 1,
@@ -51,9 +52,10 @@ def add_run(
     """Store a run with `measurements` (factors of the time) in each launch of each point.
 
     Launches scatter by `scatter`, measurements hardly. The machine state changed during those of `unsteady`. In the
-    launches `far` the floor is higher, times are four times as long, and ranks are on `cpus_far` instead of `cpus`.
-    `odd_ns`: the floor of the first measurement. `wake_ns`: the wake-up of SLEEPING, which scatters, too. Points of
-    `failed` with a time were measured in the first launch.
+    launches `far` the floor is higher, times are four times as long, and ranks are on `cpus_far` instead of `cpus`; in
+    the launches `contended` the CPUs have half of their pace, and times are twice as long. `odd_ns`: the floor of the
+    first measurement. `wake_ns`: the wake-up of SLEEPING, which scatters, too. Points of `failed` with a time were
+    measured in the first launch.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])
@@ -79,7 +81,8 @@ def add_run(
         for point, ns in times_ns.items():
             if index > 0 and point in (failed or {}):
                 continue
-            of_launch_ns = ns * (4 if index in far else 1) * np.exp(scatter * rng.standard_normal())
+            slowed = 2 if index in contended else 1
+            of_launch_ns = ns * slowed * (4 if index in far else 1) * np.exp(scatter * rng.standard_normal())
             medians_ns = of_launch_ns * np.array(measurements) * np.exp(0.001 * rng.standard_normal(len(measurements)))
             of_round += [
                 replace(measurement, launch_id=started[point.transport])
@@ -88,8 +91,8 @@ def add_run(
                     point,
                     replace(definition, bytes_per_rep=2 * point.bytes),  # a real one differs from size to size
                     floor_ns=(before_ns, before_ns * (20 if point in unsteady else 1.01)),
-                    pace_ns=((0.63,) * len(used),) * 2,
                     wake_ns=None if woken_ns is None or point.transport not in SLEEPING else (woken_ns, woken_ns),
+                    pace_ns=((0.63 * slowed,) * len(used),) * 2,
                     batch=batch,
                     counters=counters or {},
                 )

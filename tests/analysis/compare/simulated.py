@@ -19,7 +19,16 @@ from tests.builders import make_point
 from hockney.analysis.compare import SeriesChange, Verdict
 from hockney.analysis.compare.comparison import BETWEEN_RUNS, MatchedSeries, judge
 from hockney.analysis.compare.drift import Probes
-from hockney.measure.check import may_be_decided, settled, suspicious
+from hockney.measure.check import (
+    FAR,
+    LOOKS,
+    all_decided,
+    may_be_decided,
+    or_not_slower,
+    settled,
+    slower_by_far,
+    suspicious,
+)
 from hockney.model import MachineProbe
 from hockney.stats.shift import shifts
 
@@ -119,12 +128,24 @@ class Machine:
 
 def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05) -> dict[int, Verdict]:
     """The verdict of a check on each series, by the rules of hockney.measure.check."""
+    return check_and_count(machine, seed, gap_s, margin)[0]
+
+
+def check_and_count(
+    machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05
+) -> tuple[dict[int, Verdict], int]:
+    """The verdict of a check on each series, and how many launches it made before it judged any again."""
     maker = _Maker(machine, np.random.default_rng(seed))
     base = maker.run("base", 0.0, machine.launches)
-    verdicts = {
-        change.point: change for change in _changes(machine, base, maker.run("new", gap_s, machine.launches), margin)
-    }
-    left = suspicious(verdicts.values(), margin)
+    first = maker.run("new", gap_s, machine.launches)
+    for launches in sorted({*LOOKS, machine.launches}):
+        new = first.of_first(launches)
+        changes = [or_not_slower(change, margin) for change in _changes(machine, base, new, margin)]
+        certain = slower_by_far(_changes(machine, base, new, FAR * margin))
+        if launches >= machine.launches or all_decided(changes, certain, margin, base_id=1):
+            break
+    verdicts = {change.point: change for change in changes}
+    left = [point for point in suspicious(verdicts.values(), margin) if point not in certain]
     fresh, begin_s, made = None, gap_s, 0
     while left and made < _CHECKED_PARTS:
         begin_s += _LAUNCH_S * machine.launches
@@ -136,7 +157,7 @@ def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.
         }
         verdicts |= {point: judged[point] for point in left}
         left = [point for point in left if may_be_decided(verdicts[point], base_id=1)]
-    return {number: change.verdict for number, change in enumerate(verdicts.values())}
+    return {number: change.verdict for number, change in enumerate(verdicts.values())}, launches
 
 
 def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Verdict]:
@@ -154,6 +175,10 @@ class _Run:
     floors: FloatArray
     paces: FloatArray
     wakes: FloatArray | None
+
+    def of_first(self, launches: int) -> _Run:
+        wakes = None if self.wakes is None else self.wakes[:launches]
+        return _Run(self.logs[:, :launches], self.floors[:launches], self.paces[:launches], wakes)
 
     def with_more(self, other: _Run) -> _Run:
         return _Run(
@@ -243,7 +268,8 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
 
 def print_rates(cases: int) -> None:
     """Print each row when it is ready; the whole table takes minutes."""
-    for line in (*_launch_lines(cases), *_bad_launch_lines(cases), *_drift_lines(cases), *_wake_up_lines(cases)):
+    lines = _early_lines, _launch_lines, _bad_launch_lines, _drift_lines, _wake_up_lines
+    for line in (line for of in lines for line in of(cases)):
         print(line, flush=True)
 
 
@@ -303,6 +329,19 @@ def _wake_up_lines(cases: int) -> Iterator[str]:
             slower = replace(machine, slower=sizes)
             detected = _share([Verdict.SLOWER in check(slower, seed).values() for seed in range(cases)])
             yield f"| {drift or 'not'} | {transports} transports of {sizes} | {checked} | {compared} | {detected} |"
+
+
+def _early_lines(cases: int) -> Iterator[str]:
+    yield "| one series takes | plan | found | others called slower | ended after three launches |"
+    yield "| --- | --- | --- | --- | --- |"
+    for ratio in (1.0, 1.1, 1.25, 3.0, 26.0):
+        for transports, sizes in ((1, 1), (2, 4), (5, 6)):
+            machine = Machine(transports, sizes, slower=1, ratio=ratio, scatter=0.02)
+            ended = [check_and_count(machine, seed) for seed in range(cases)]
+            slower = _share([verdicts[0] is Verdict.SLOWER for verdicts, _ in ended])
+            alarmed = _share([Verdict.SLOWER in list(verdicts.values())[1:] for verdicts, _ in ended])
+            early = _share([launches < machine.launches for _, launches in ended])
+            yield f"| x{ratio:g} | {machine.series} | {slower} | {alarmed} | {early} |"
 
 
 def _share(outcomes: list[bool]) -> str:

@@ -119,6 +119,38 @@ def test_a_state_with_too_few_measurements_for_an_interval_may_not_break_the_lim
     assert only.outcome is Outcome.MET
 
 
+@pytest.mark.parametrize("limit", ['latency = "<= 1.1 us"', 'bandwidth = ">= 7 MB/s"', 'latency = "<= 1 s"'])
+def test_contended_figures_decide_nothing_unless_their_state_is_asked_for(
+    catalogue: Catalogue, store: Store, limit: str
+) -> None:
+    """Nine launches keep the limit, and nine took twice as long beside another program."""
+    run = add_run(store, curve(), launches=18, measurements=(1.0,), contended=range(9))
+    (state,) = {state for series in Run(store, run).series for state in series.states if state.is_contended}
+    (quiet,) = judged(catalogue, store, run, of_8_bytes(limit))
+    assert (quiet.outcome, quiet.figure and quiet.figure.state) == (Outcome.MET, "near")
+    # One quiet launch is too few for an interval.
+    run = add_run(store, curve(), launches=10, measurements=(1.0,), contended=range(9))
+    (found,) = judged(catalogue, store, run, of_8_bytes(limit))
+    assert (found.outcome, found.reason) == (Outcome.INCONCLUSIVE, LimitReason.CONTENDED)
+    assert (found.figure and found.figure.state) == state.name
+    (found,) = judged(catalogue, store, run, of_8_bytes(limit, f'state = "{state.name}"'))
+    assert found.outcome is (Outcome.MET if "1 s" in limit else Outcome.MISSED)
+
+
+def test_mpi_means_the_libraries_that_the_file_names(catalogue: Catalogue, store: Store) -> None:
+    """A wheel of MPICH, which hockney brings along, is not judged where the file names Open MPI."""
+    libraries = ("mpi@openmpi-4.1.4", "mpi@mpich-5.0.2")
+    here = {name: replace(catalogue.transports["shm"], name=name) for name in libraries}
+    catalogue = replace(catalogue, transports={**catalogue.transports, **here})
+    run = add_run(store, curve(libraries[0]) | curve(libraries[1]))
+    of_mpi = of_8_bytes('latency = "<= 1 s"').replace("shm", "mpi")
+    assert [limit.point and limit.point.transport for limit in judged(catalogue, store, run, of_mpi)] == [*libraries]
+    named = of_mpi.replace('"mpi"', '"mpi@openmpi"').replace("bytes = 8", "bytes = 64")
+    limits = judged(catalogue, store, run, f"{of_mpi}\n{named}")
+    assert {limit.point and limit.point.transport for limit in limits} == {"mpi@openmpi-4.1.4"}
+    assert [limit.point and limit.point.bytes for limit in limits] == [8, 64]
+
+
 def test_a_measurement_during_which_the_state_changed_keeps_no_limit(catalogue: Catalogue, store: Store) -> None:
     run = add_run(store, curve(), unsteady=[make_point(8)])
     (found,) = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 s"'))

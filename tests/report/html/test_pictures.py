@@ -140,7 +140,7 @@ def test_without_matplotlib_a_sentence_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert execute(["report", "1", "--format", "svg", "-o", str(tmp_path / "x"), "--store", str(labelled)]) == 2
-    expected = "hockney: --format svg needs matplotlib: install it with pip install 'hockney[pictures]'\n"
+    expected = f"hockney: --format svg needs matplotlib: install it with {sys.executable} -m pip install matplotlib\n"
     assert capsys.readouterr().err == expected
     assert not (tmp_path / "x").exists()
 

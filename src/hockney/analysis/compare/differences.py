@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hockney.analysis.compare.values import COMMIT, CPU, HOST, Contention, Difference
+from hockney.analysis.repeat import INTERLEAVED
 from hockney.model import Launch, RunStatus
 from hockney.results.store import StoredRun
 from hockney.worker.catalogue import split_name
@@ -68,7 +69,7 @@ def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tu
     values += [(what, _text(_fact(facts[0], path)), _text(_fact(facts[1], path))) for what, path in _FACTS.items()]
     environments = facts[0].get("environment"), facts[1].get("environment")
     for name in sorted({*(environments[0] or {}), *(environments[1] or {})}):
-        values.append((f"variable {name}", _variable(environments[0], name), _variable(environments[1], name)))
+        values.append((f"variable {name}", _variable(base, name), _variable(new, name)))
     for what, key, default in (("launcher", "launcher", "auto"), ("network interface", "interface", "not set")):
         before, after = (None if run.info.is_imported else run.info.plan.get(key) or default for run in (base, new))
         values.append((what, before, after))
@@ -126,12 +127,14 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _variable(environment: Mapping[str, Any] | None, name: str) -> str | None:
-    """A variable's value, "not set", or None if the run's environment is not known."""
+def _variable(run: StoredRun, name: str) -> str | None:
+    """A variable's value, "inherited" of a side that did not set it, "not set", or None if that is not known."""
+    environment = run.info.facts.get("environment")
     if environment is None:
         return None
     value = environment.get(name)
-    return "not set" if value is None else _text(value) or "empty"
+    absent = "inherited" if name in run.info.plan.get(INTERLEAVED, {}).get("inherited", ()) else "not set"
+    return absent if value is None else _text(value) or "empty"
 
 
 def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> Iterator[Difference]:

@@ -1,8 +1,8 @@
 """The limits of an expectations file (TOML), and whether a run's figures keep them.
 
 A limit is met if the whole 95 % interval of a figure keeps it, missed if the whole interval misses it, and else
-inconclusive. All measurements of a run count, as in `show`; with a pair class those of the launches in which the ranks
-were of that class.
+inconclusive. Contended figures decide nothing unless the limit is for their machine state. With a pair class those
+launches count in which the ranks were of that class.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def _known_class(value: str) -> str:
 class Expectation(BaseModel):
     """One table of the file: limits for a pattern on some transports, at some sizes.
 
-    `latency` is an upper limit of the time, `bandwidth` a lower one of the rate. With `state`, only figures of that
-    machine state count. With `pair_class`, the limits are for every pair of ranks of that class. Ranks and sizes that
-    are not given are the pattern's own.
+    `latency` is an upper limit of the time, `bandwidth` a lower one of the rate. Figures of that `state` count; without
+    it those of all uncontended ones. With `pair_class`, the limits are for every pair of ranks of that class. Ranks and
+    sizes that are not given are the pattern's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -131,8 +131,15 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
         return [*check_words(limits, "expect", catalogue), *_check_limits(limits, catalogue)]
 
     limits = read_model(path, "file of expectations", Expectations, check)
-    whole = tuple(filled(table, catalogue.pattern(table.pattern)) for table in limits.expect)
-    return limits.model_copy(update={"expect": whole})
+    named = [word for table in limits.expect for word in table.transports if word.startswith("mpi@")]
+
+    def whole(table: Expectation) -> Expectation:
+        """With defaults, and with the libraries that the file names for "mpi", if it names any."""
+        words = (each for word in table.transports for each in (named if word == "mpi" and named else [word]))
+        table = table.model_copy(update={"transports": tuple(dict.fromkeys(words))})
+        return filled(table, catalogue.pattern(table.pattern))
+
+    return limits.model_copy(update={"expect": tuple(map(whole, limits.expect))})
 
 
 def _check_limits(limits: Expectations, catalogue: Catalogue) -> Iterable[tuple[str, str]]:
@@ -169,6 +176,7 @@ class LimitReason(enum.Enum):
     NO_SERIES = "no series"  # the run has no such series; `classes`: the pair classes that it has
     NOT_MEASURED = "not measured"  # `message`: why
     FEW_MEASUREMENTS = "few measurements"  # for an interval in any state that counts
+    CONTENDED = "contended"  # `figure` is of a contended state, and no state is asked for
     OTHER_STATE = "other state"  # met in other states; missed in one with too few measurements for an interval
     UNCERTAIN = "uncertain"  # the interval contains the limit
 
@@ -273,8 +281,12 @@ def _judged(limit: Judged, asked: Point, series: Series, launches: Collection[in
         for figure in series.run.frame.rows_of(series, counted)
         if not figure.is_mixed and (limit.of.state is None or is_state(figure.state, limit.of.state))
     ]
+    known = [figure for figure in figures if figure.has_interval]
+    if limit.of.state is None:
+        figures = [figure for figure in figures if not State(figure.state, None).is_contended]
     if not any(figure.has_interval for figure in figures):
-        return replace(limit, reason=LimitReason.FEW_MEASUREMENTS)
+        reason = LimitReason.CONTENDED if known else LimitReason.FEW_MEASUREMENTS
+        return replace(limit, reason=reason, figure=known[0].read() if known else None)
     excesses = [(_excess(limit, figure), figure) for figure in figures]
     missed = [figure for (low, _), figure in excesses if low > 1]
     unsure = [figure for (low, high), figure in excesses if low <= 1 < high]

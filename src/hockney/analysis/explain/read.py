@@ -30,7 +30,9 @@ def read_run(run: Run) -> Reading:
     """
     summarized = [(series, members) for series, members in usable(run) if not series.is_harness and series.counts]
     fix = resume(run.id, run.info)
-    if not summarized:
+    matrices = tuple(pair_matrices(run))  # between hosts they have intervals where no curve has one
+    is_known = any(time.low is not None for matrix in matrices for time in matrix.times.values())
+    if not summarized and not is_known:
         reasons = [series.reason for series in run.series if series.reason]
         why = reasons[0] if reasons else "it has no measurement of a transport"
         none = f"{run.name} has no figures, so there is nothing to explain: {why}"
@@ -44,7 +46,7 @@ def read_run(run: Run) -> Reading:
     ]
     class_of = classes_of(run)
     by_class = tuple(_by_class(run, [series for series, _ in fitting], class_of))
-    if not curves and not by_class:
+    if not curves and not by_class and not is_known:
         raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
     return Reading(
         subject=run.name,
@@ -61,7 +63,7 @@ def read_run(run: Run) -> Reading:
         impacts=impacts_of(run),
         samples=functools.partial(_samples, fitting),
         class_of=class_of,
-        matrices=tuple(pair_matrices(run)),
+        matrices=matrices,
         loggp=tuple(loggp_of(fitting, class_of)),
     )
 
