@@ -312,7 +312,7 @@ def as_anyone() -> Iterator[None]:
 
 
 def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
-    said = "Permission denied; let XDG_CACHE_HOME name a folder that can be written"
+    said = "Permission denied; let XDG_CACHE_HOME name a folder that only you can write"
     tmp_path.chmod(0o555)
     try:
         with as_anyone(), pytest.raises(CacheUnusable, match=said), cache.scratch(tmp_path / "workers"):

@@ -38,10 +38,9 @@ class CompileFailed(BuildError):
 class CacheUnusable(BuildError):
     """The folder for built workers can't be used; the text names it and the remedy."""
 
-    def __init__(self, folder: Path, reason: str) -> None:
-        super().__init__(
-            f"cannot keep built workers in {folder}: {reason}", "let XDG_CACHE_HOME name a folder that can be written"
-        )
+    def __init__(self, folder: Path, reason: str, remedy: str = "") -> None:
+        remedy += "let XDG_CACHE_HOME name a folder that only you can write"
+        super().__init__(f"cannot keep built workers in {folder}: {reason}", remedy)
 
 
 class LaunchFailed(WorkerError):

@@ -8,6 +8,16 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 
+def how_it_ended(exit_code: int | None) -> str:
+    """`ended with exit code 3`. The code is negative for a signal: `was killed by SIGSEGV`; None and 0 say nothing."""
+    if not exit_code:
+        return "ended"
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
+    return f"was killed by {name}"
+
+
 def run_program(
     argv: Sequence[str | os.PathLike[str]],
     limit_s: float,

@@ -14,7 +14,6 @@ import contextlib
 import functools
 import re
 import secrets
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -38,6 +37,7 @@ from hockney.worker.errors import (
     how_to_wait_longer,
 )
 from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
+from hockney.worker.programs import how_it_ended
 
 Answer = TypeVar("Answer", bound=answers.Answer)
 
@@ -291,7 +291,7 @@ class WorkerSession:
         self.kill()
         exit_code = exit_code if join is None else join
         if not self._greeted:
-            return self._not_started(f"it {_how_it_ended(exit_code)}")
+            return self._not_started(f"it {how_it_ended(exit_code)}")
         lost = self._lost_rank()
         # Each rank has its own watch, and a launcher may end the others before the first has reported.
         said = self.channel.said(self._heard_bytes)
@@ -302,13 +302,13 @@ class WorkerSession:
         if lost and (lost.signal or not (text or killed)):
             rank = [rank for rank in self._ranks if rank.rank == lost.rank]
             who = diagnose.who(rank, self._ranks) if rank else f"rank {lost.rank}"
-            text = f"{who} {_how_it_ended(-lost.signal or lost.exit)}"
+            text = f"{who} {how_it_ended(-lost.signal or lost.exit)}"
         elif killed:
-            text = f"{diagnose.who([killed[0]], self._ranks)} {_how_it_ended(-killed[1])}"
+            text = f"{diagnose.who([killed[0]], self._ranks)} {how_it_ended(-killed[1])}"
         reason = self._reason()
         if killed or (text and diagnose.is_consequence(reason)):
             reason = ""
-        return WorkerDied(": ".join(filter(None, (text or f"the worker {_how_it_ended(exit_code)}", reason))))
+        return WorkerDied(": ".join(filter(None, (text or f"the worker {how_it_ended(exit_code)}", reason))))
 
     def _late(self, doing: str, limit_s: float) -> WorkerTimedOut:
         said = self.channel.said(self._heard_bytes)
@@ -350,13 +350,3 @@ class WorkerSession:
             words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
             self.channel.spawn(words, self._launch.environment)
             self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, place=-1)
-
-
-def _how_it_ended(exit_code: int | None) -> str:
-    """`exit_code` is negative for a signal; None and 0 say nothing."""
-    if not exit_code:
-        return "ended"
-    if exit_code > 0:
-        return f"ended with exit code {exit_code}"
-    name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
-    return f"was killed by {name}"
