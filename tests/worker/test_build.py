@@ -16,7 +16,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.shared import finished, made_once, script
+from tests.shared import finished, script
+from tests.worker.extra import QUICK
 
 from hockney.worker import build, cache
 from hockney.worker.build import Recipe, build_worker, family_sources
@@ -24,22 +25,10 @@ from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import CacheUnusable, CompileFailed, NoCompiler
 
-QUICK = Recipe(flags=("-O0",))  # compiles in half the time
-
 
 def recording(path: Path, log: Path) -> Path:
     """A compiler that logs its command line, then compiles without optimising."""
     return script(path, f'echo "$@" >> {log}', f'exec {shutil.which("cc")} "$@" -O0')
-
-
-@pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the objects of a native worker, so that the tests below compile only differences."""
-
-    def make(folder: Path) -> None:
-        build_worker(QUICK, folder=folder / "cache")
-
-    return made_once(tmp_path_factory, "objects-quick", make) / "cache"
 
 
 @pytest.fixture

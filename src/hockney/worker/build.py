@@ -179,12 +179,13 @@ def _build(folder: Path, objects: list[_Step], link: _Step) -> None:
     probes = Probes(folder)
     with cache.scratch(folder) as room:
         cache.make_private(folder / "objects")
-        # A worker that is there, but not as it was built, may be of a library that has changed: its objects, too.
-        missing = [step for step in objects if link.path.exists() or not probes.has(step.path)]
+        missing = [step for step in objects if not probes.has(step.path)]
         missing.sort(key=lambda step: -len(step.text))  # the longest first, so that no CPU is left with it at the end
         with ThreadPoolExecutor(max_workers=cpus) as pool:
             list(pool.map(lambda step: probes.keep(_make(step, room)), missing))
-        probes.keep(_make(link, room), _libraries_of(link.path))
+        libraries = _libraries_of(_make(link, room))
+        for step in (*missing, link):  # compiled for the libraries as they are now
+            probes.keep(step.path, libraries)
     cache.forget_unused(folder)
 
 

@@ -48,7 +48,8 @@ def user_folder(kind: str) -> Path:
 def refuse_shared(folder: Path) -> Path:
     """The folder, which need not be there yet. Raises CacheUnusable if others can change what is in it."""
     try:
-        folder.exists()  # raises for links that go round in circles
+        with suppress(FileNotFoundError):
+            folder.stat()  # raises for links that go round in circles
         _refuse_shared(folder, folder)
     except OSError as error:
         raise CacheUnusable(folder, error.strerror or str(error)) from error

@@ -246,8 +246,7 @@ class Catalogue:
             except ProtocolError as error:  # the others go on
                 obstacles |= dict.fromkeys(asked, str(error))
             else:
-                whys = ((point, row.get("why")) for point, row in zip(asked, rows, strict=True))
-                obstacles |= {point: str(why) for point, why in whys if why is not None}
+                obstacles |= {point: row["why"] for point, row in zip(asked, rows, strict=True) if row.get("why")}
         return obstacles
 
 
@@ -374,7 +373,7 @@ def _answers(
     lines = [line[4:] for line in done.stdout.splitlines() if line.startswith(b"@hk ")]
     with suppress(ValueError):
         rows = [row for row in map(json.loads, lines) if isinstance(row, dict)]
-        if len(rows) == len(lines) == count:
+        if len(rows) == len(lines) == count and all(isinstance(row.get("why", ""), str | None) for row in rows):
             return rows
     raise ProtocolError(f"{worker} does not answer {flag} as this version of hockney asks for it")
 
