@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -99,6 +100,56 @@ def test_a_copied_worker_that_may_not_run_is_named(tmp_path: Path) -> None:
     worker.write_text("#!/bin/sh\n", encoding="ascii")
     with pytest.raises(HostsUnusable, match=f"here: the worker {worker} may not run there: is its folder mounted"):
         preflight([Host("here")], [worker], shell(tmp_path, f"chmod 600 {worker}\necho missing {worker}\n"))
+
+
+@pytest.mark.parametrize("kind", ["a script", "a pipe", "a link"])
+def test_a_worker_that_is_another_file_there_is_replaced_and_never_run(kind: str, tmp_path: Path) -> None:
+    """The folder `here` is called `there` on the host."""
+    worker = script(tmp_path / "here" / "worker", "exit 0")
+    planted = script(tmp_path / "there" / "worker", f"echo >>'{tmp_path}/ran'")
+    if kind != "a script":
+        planted.unlink()
+    if kind == "a pipe":
+        os.mkfifo(planted)
+    if kind == "a link":
+        planted.symlink_to(script(tmp_path / "elsewhere", f"echo >>'{tmp_path}/ran'"))
+    names = "| sed s,/here/,/there/,g"
+    back = "| sed s,/there/,/here/,g"
+    program = script(tmp_path / "shell", "shift", f'sh -c "$(printf %s "$*" {names})" {back}')
+    (host,) = preflight([Host("here")], [worker], starter(program))
+    assert host["broken"] == {}
+    assert planted.read_bytes() == worker.read_bytes()
+    assert not planted.is_symlink()
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("place", ["", "workers", "workers/worker"])
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702])
+def test_a_worker_that_others_can_change_is_not_run(place: str, mode: int, tmp_path: Path) -> None:
+    home = tmp_path / "its home"
+    worker = script(home / "workers" / "worker", f"echo >>'{tmp_path}/ran'")
+    (home / place).chmod(mode)
+    with pytest.raises(HostsUnusable, match=f"here: others can change {home / place}, so its workers are not run: own"):
+        preflight([Host("here")], [worker], shell(tmp_path))
+    assert not (tmp_path / "ran").exists()
+    if place != "workers/worker":
+        with pytest.raises(Unusable, match=f"cannot be copied: others can change {home / place}"):
+            copy_worker(worker, ["sh", "-c", RECEIVE_SCRIPT, "sh", str(home / "workers" / "copy")])
+    (home / place).chmod(0o700)
+    (host,) = preflight([Host("here")], [worker], shell(tmp_path))
+    assert host["broken"] == {}
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("place", ["home", "home/workers", "home/workers/worker", "link"])
+def test_a_worker_of_another_user_is_not_run(place: str, tmp_path: Path) -> None:
+    script(tmp_path / "home" / "workers" / "worker", f"echo >>{tmp_path}/ran")
+    (tmp_path / "link").symlink_to("home")
+    os.chown(tmp_path / place, 12345, -1, follow_symlinks=False)
+    with pytest.raises(HostsUnusable, match=f"here: others can change {tmp_path}/.*, so its workers are not run"):
+        preflight([Host("here")], [tmp_path / "link" / "workers" / "worker"], shell(tmp_path))
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_host_of_another_kind_is_refused(tmp_path: Path) -> None:

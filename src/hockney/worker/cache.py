@@ -169,7 +169,7 @@ class Probes:
 
     def keep(self, path: Path, files: Iterable[str] = ()) -> None:
         """Remember what a file contains. It is to be made anew when one of the `files` that it depends on changes."""
-        self.put(["file", path.name], {"sha256": _digest(path)}, files)
+        self.put(["file", path.name], {"sha256": digest(path)}, files)
 
     def has(self, path: Path) -> bool:
         """Whether a file is the one that was kept, may be run, and cannot be changed by others; it counts as used now.
@@ -180,7 +180,7 @@ class Probes:
         try:
             facts = path.lstat()
             is_ours = stat.S_ISREG(facts.st_mode) and _is_trusted(facts.st_uid) and not facts.st_mode & 0o022
-            if kept is None or not is_ours or not os.access(path, os.X_OK) or _digest(path) != kept["sha256"]:
+            if kept is None or not is_ours or not os.access(path, os.X_OK) or digest(path) != kept["sha256"]:
                 return False
         except OSError:
             return False
@@ -188,7 +188,8 @@ class Probes:
         return True
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's content. Raises OSError."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
