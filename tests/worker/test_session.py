@@ -27,7 +27,7 @@ from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, Worke
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
 from hockney.worker.libraries import MPI, Library
-from hockney.worker.processes import MARK, find_members
+from hockney.worker.processes import MARK, find_members, shared_memory_of
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
@@ -318,6 +318,7 @@ with WorkerSession(StartCommand("worker", {started.argv!r}, {dict(started.enviro
         mark = plane.stdout.readline().decode().strip()
         members = find_members([], mark)
         assert len(members) >= 2
+        memory = shared_memory_of(process.pid for process in members)
         plane.kill()
     _, left = psutil.wait_procs(members, timeout=60)
     try:
@@ -325,6 +326,23 @@ with WorkerSession(StartCommand("worker", {started.argv!r}, {dict(started.enviro
     finally:
         for process in left:
             process.kill()
+    assert [path for path in memory if path.exists()] == []
+
+
+@EVERY_JOB
+@pytest.mark.parametrize("whole", [False, True], ids=["ranks", "all"])
+def test_a_hung_job_is_ended_whole(mpi: Library | None, whole: bool) -> None:
+    """MPICH's launcher does not end by SIGTERM while its ranks hang."""
+    with WorkerSession(job(mpi)) as session, nothing_stays(session):
+        pids = [rank.pid for rank in session.hello().ranks]
+        memory = shared_memory_of(pids)
+        (launcher,) = session.channel.processes
+        others = psutil.Process(launcher.pid).children(recursive=True) if whole else []
+        for pid in {*pids, *(process.pid for process in others)}:
+            os.kill(pid, signal.SIGSTOP)
+        assert session.kill()
+        assert launcher.poll() is not None
+        assert [path for path in memory if path.exists()] == []
 
 
 def test_a_session_that_never_said_hello_closes_and_may_be_ended_again() -> None:
