@@ -396,6 +396,23 @@ def test_completion_answers_with_commands_and_runs(cli: Cli, filled_store: Path)
     assert unknown.stderr == ""
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"_HOCKNEY_COMPLETE": "bash_complete"},
+        {"_HOCKNEY_COMPLETE": "zsh_complete", "COMP_WORDS": "hockney"},
+        {"_HOCKNEY_COMPLETE": "bash_complete", "COMP_WORDS": "hockney", "COMP_CWORD": "x"},
+        {"_HOCKNEY_COMPLETE": "fish_complete", "COMP_WORDS": "hockney", "COMP_CWORD": " "},
+        {"_HOCKNEY_COMPLETE": "no such shell"},
+    ],
+    ids=str,
+)
+def test_completion_without_its_variables_is_a_sentence(variables: dict[str, str], cli: Cli) -> None:
+    ended = cli("list", **variables)
+    said = "hockney: _HOCKNEY_COMPLETE is set without COMP_WORDS and COMP_CWORD of a shell: unset it\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+
+
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("runs",), ("show", "last"), ("list",)])
 def test_a_pipe_gets_plain_text(arguments: tuple[str, ...], cli: Cli, filled_store: Path) -> None:
     """Also if a variable asks for colours, and on a file that claims to be a terminal."""
