@@ -21,7 +21,7 @@ import click
 import pytest
 from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, command_line, environment, let_sigint_in
-from tests.shared import finished, killed_at_the_end, script
+from tests.shared import Fakes, finished, killed_at_the_end
 
 from hockney.cli import commands, execute, explain_error, render
 from hockney.cli.measuring import measuring
@@ -286,9 +286,9 @@ def test_too_little_memory_is_a_sentence(command: str, limit_kib: int, tmp_path:
     assert "a fault in hockney" not in done.stderr
 
 
-def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
+def test_ctrl_c_is_a_sentence(tmp_path: Path, fake: Fakes) -> None:
     """Doctor is stopped while it waits for a program without output, so that its process reads the signal in time."""
-    script(tmp_path / "git", "exec sleep 600")
+    fake(tmp_path / "git", "exec sleep 600")
     process = subprocess.Popen(
         command_line("doctor"),
         env=environment(tmp_path, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}"),

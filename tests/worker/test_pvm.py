@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
-from tests.shared import script
+from tests.shared import Fakes, script
 
 from hockney.worker import libraries as module
 from hockney.worker.build import build_worker
@@ -48,11 +48,11 @@ def install(root: Path, version: str = "3.4.6", *, header: bool = True) -> Path:
 
 
 @pytest.fixture
-def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes) -> Path:
     """Only libraries that a test makes are installed; the real compiler's default folders are hidden, too."""
     compiler = shutil.which("cc")
     assert compiler
-    cc = script(
+    cc = fake(
         tmp_path / "cc",
         f'case "$*" in *-print-file-name=*) echo "${{1#*=}}";; *) exec {compiler} -nostdinc "$@";; esac',
     )
@@ -255,8 +255,8 @@ def test_a_daemon_that_dies_ends_the_job_with_a_sentence(room: Path, transport: 
 
 
 @needs_pvm
-def test_a_daemon_that_does_not_start(room: Path, tmp_path: Path) -> None:
-    broken = script(tmp_path / "p" / "lib" / "pvmd", "echo 'libpvm: no such luck'; exit 1")
+def test_a_daemon_that_does_not_start(room: Path, tmp_path: Path, fake: Fakes) -> None:
+    broken = fake(tmp_path / "p" / "lib" / "pvmd", "echo 'libpvm: no such luck'; exit 1")
     session = job(pvmd=broken)
     session.start()
     with pytest.raises(LaunchFailed, match="the daemon did not start: libpvm: no such luck"):

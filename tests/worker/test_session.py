@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
-from tests.shared import finished, script
+from tests.shared import Fakes, finished
 from tests.worker.extra import EXTRA
 
 from hockney.errors import UsageError
@@ -135,13 +135,13 @@ def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
 
 
 @EVERY_MPI
-def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: Path) -> None:
+def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: Path, fake: Fakes) -> None:
     """A batch shell of Slurm passes its SLURM_LOCALID to all ranks that an mpiexec starts in it."""
     if len(CPUS) < 2:
         pytest.skip("ranks can be pinned apart on two CPUs or more only")
     worker = tmp_path / "worker"
     others = "OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID MV2_COMM_WORLD_LOCAL_RANK PALS_LOCAL_RANKID"
-    script(worker, f"unset {others}", f'SLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"')
+    fake(worker, f"unset {others}", f'SLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"')
     with WorkerSession(launch(Job(worker, "mpi", 2, CPUS), mpi)) as session:
         assert [rank.bound for rank in session.hello().ranks] == list(map(str, CPUS[:2]))
 
@@ -358,9 +358,9 @@ def test_a_session_that_never_said_hello_closes_and_may_be_ended_again() -> None
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Path:
+def agent(tmp_path: Path, fake: Fakes) -> Path:
     """Takes the place of ssh: runs the command here, but not for the hosts `nowhere`, `walled` and `silent`."""
-    return script(
+    return fake(
         tmp_path / "agent",
         "host=$1",
         "shift",
@@ -421,13 +421,13 @@ def test_the_remote_shell_is_no_remedy_where_it_has_started_a_rank(agent: Path) 
     "address", ['"127.0.0.1;touch made","port":1', '"$(touch made)","port":1', '"::1","port":65536']
 )
 def test_output_of_rank_0_is_no_command_for_other_hosts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, fake: Fakes
 ) -> None:
     """Their remote shells read its address as part of a command line."""
     monkeypatch.chdir(tmp_path)
     agent = tmp_path / "agent"
     answer = f'@hk {{"v":1,"id":0,"kind":"listening","host":{address}}}'
-    script(agent, f"if [ $1 = first ]; then echo '{answer}'; exec sleep 60; fi", "shift", 'exec sh -c "$*"')
+    fake(agent, f"if [ $1 = first ]; then echo '{answer}'; exec sleep 60; fi", "shift", 'exec sh -c "$*"')
     with pytest.raises(ProtocolError, match="a wrong answer of the worker: listening"):
         WorkerSession(remote_job(agent, ("first", "second"), 2)).start()
     assert not (tmp_path / "made").exists()

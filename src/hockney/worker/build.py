@@ -25,7 +25,7 @@ from hockney.worker import cache
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import BuildError, CompileFailed
-from hockney.worker.programs import run_program
+from hockney.worker.programs import output_of
 
 SOURCES = Path(__file__).parent / "csrc"
 
@@ -183,19 +183,10 @@ def _build(folder: Path, objects: list[_Step], link: _Step) -> None:
         missing.sort(key=lambda step: -len(step.text))  # the longest first, so that no CPU is left with it at the end
         with ThreadPoolExecutor(max_workers=cpus) as pool:
             list(pool.map(lambda step: probes.keep(_make(step, room)), missing))
-        libraries = _libraries_of(_make(link, room))
+        libraries = re.findall(r"=> (/\S+)", output_of(["ldd", _make(link, room)]))  # where the loader finds them
         for step in (*missing, link):  # compiled for the libraries as they are now
             probes.keep(step.path, libraries)
     cache.forget_unused(folder)
-
-
-def _libraries_of(executable: Path) -> list[str]:
-    """The files of the shared libraries that the system's loader finds for it; empty where it cannot be asked."""
-    try:
-        said = run_program(["ldd", executable], limit_s=20).stdout.decode(errors="replace")
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return re.findall(r"=> (/\S+)", said)
 
 
 def _make(step: _Step, room: Path) -> Path:

@@ -148,14 +148,12 @@ class Probes:
         An answer without the `texts` that it must have was edited: it counts as none.
         """
         try:
-            path = self._path(key)
-            record = json.loads(path.read_bytes())
+            record = json.loads(self._path(key).read_bytes())
             unchanged = all(stamp(name) == seen for name, seen in record["stamps"].items())
             answer: dict[str, Any] = record["answer"]
             unchanged &= all(isinstance(answer[name], str) for name in texts)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        _use(path)
         return answer if unchanged else None
 
     def put(self, key: Iterable[str], answer: Mapping[str, Any], files: Iterable[str]) -> None:
@@ -180,20 +178,18 @@ class Probes:
         try:
             facts = path.lstat()
             is_ours = stat.S_ISREG(facts.st_mode) and _is_trusted(facts.st_uid) and not facts.st_mode & 0o022
-            if kept is None or not is_ours or not os.access(path, os.X_OK) or digest(path) != kept["sha256"]:
-                return False
         except OSError:
             return False
-        _use(path)
+        if kept is None or not is_ours or not os.access(path, os.X_OK) or digest(path) != kept["sha256"]:
+            return False
+        with suppress(OSError):  # a folder that may only be read still serves
+            os.utime(path)
         return True
 
 
-def digest(path: Path) -> str:
-    """The SHA-256 of a file's content. Raises OSError."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _use(path: Path) -> None:
-    """A file counts as used now."""
-    with suppress(OSError):  # a folder that may only be read still serves
-        os.utime(path)
+def digest(path: Path) -> str | None:
+    """The SHA-256 of a file's content; None for a file that cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None

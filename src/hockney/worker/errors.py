@@ -97,5 +97,6 @@ def how_to_wait_longer(limit_s: float) -> str:
 def _first_errors(output: str) -> str:
     """The first lines that say `error`, else the first lines at all: a missing header is followed by pages of noise."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if "error" in line.lower() or "undefined reference" in line]
+    marks = ("error", "undefined reference", "cannot find")
+    errors = [line for line in lines if any(mark in line.lower() for mark in marks)]
     return " | ".join((errors or lines)[:3]) or "it gave no reason"

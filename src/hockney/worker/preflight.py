@@ -125,7 +125,7 @@ def preflight(
     """
     asked = [library for library in libraries if library.has_launcher]
     launchers = [word for library in asked for word in (library.id, str(library.program))]
-    pairs = [word for worker in workers for word in (str(worker), _digest(worker))]
+    pairs = [word for worker in workers for word in (str(worker), str(cache.digest(worker)))]
     command = ["sh", "-s", "--", *pairs, "--", *launchers]
     names = [host.name for host in hosts]
     answers, causes = _of_each(names, lambda name: _examine(name, command, starter, str(native)))
@@ -191,13 +191,6 @@ def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -
     if needed in known["broken"]:
         raise Unusable(f"the worker {needed} does not run there: {known['broken'][needed]}")
     return known
-
-
-def _digest(worker: Path) -> str:
-    try:
-        return cache.digest(worker)
-    except OSError:
-        return "none"
 
 
 def copy_worker(worker: Path, argv: Sequence[str]) -> None:

@@ -40,3 +40,12 @@ def run_program(
             if process.returncode is None:  # not reaped yet, so the number is still its own
                 os.killpg(process.pid, signal.SIGKILL)
     return subprocess.CompletedProcess(argv, process.returncode, out, said)
+
+
+def output_of(argv: Sequence[str | os.PathLike[str]]) -> str:
+    """All that a program says on both streams; empty where it cannot be run, or does not end within 10 s."""
+    try:
+        done = run_program(argv, limit_s=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return (done.stdout + done.stderr).decode(errors="replace")
