@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.builders import make_info
 from tests.measure.test_run import Silent
-from tests.shared import Fakes
+from tests.shared import script
 from tests.worker.test_strangers import AGENT
 
 from hockney.measure import host_clocks
@@ -27,11 +27,11 @@ PLAN = Plan("test", (), time_s=1)
 
 
 @pytest.fixture(autouse=True)
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes) -> Path:
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The hosts on which ranks were started, a line for each; `nowhere` refuses."""
     agent, log = tmp_path / "agent", tmp_path / "started"
     refuses = 'if [ "$host" = nowhere ]; then echo "agent: connection refused" >&2; exit 255; fi'
-    fake(agent, "host=$1", "shift", f'echo "$host" >>{log}', refuses, 'exec sh -c "$*"')
+    script(agent, "host=$1", "shift", f'echo "$host" >>{log}', refuses, 'exec sh -c "$*"')
     monkeypatch.setenv("HOCKNEY_RSH", str(agent))
     return log
 

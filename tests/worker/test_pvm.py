@@ -48,11 +48,11 @@ def install(root: Path, version: str = "3.4.6", *, header: bool = True) -> Path:
 
 
 @pytest.fixture
-def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes) -> Path:
+def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Only libraries that a test makes are installed; the real compiler's default folders are hidden, too."""
     compiler = shutil.which("cc")
     assert compiler
-    cc = fake(
+    cc = script(
         tmp_path / "cc",
         f'case "$*" in *-print-file-name=*) echo "${{1#*=}}";; *) exec {compiler} -nostdinc "$@";; esac',
     )
