@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.shared import Fakes, killed_at_the_end
+from tests.shared import killed_at_the_end, script
 from tests.truth.bed.bed import Bed, Host, Link
 from tests.truth.conftest import MakeBed
 from tests.truth.planted import KINDS, RATE_MBIT, Planted, equal_hosts, health, named_in, plant
@@ -88,7 +88,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 """
 
 
-def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path, fake: Fakes) -> None:
+def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path) -> None:
     """The clock is 50 ms ahead, less than the logins can tell."""
     plant(four, Planted())
     worker, copy, wrapper = build_worker(), tmp_path / "worker", tmp_path / "wrapper"
@@ -96,7 +96,7 @@ def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path, fa
     built = ["cc", "-shared", "-fPIC", "-o", str(tmp_path / "ahead.so"), str(tmp_path / "ahead.c")]
     subprocess.run(built, check=True)
     shutil.copy(worker, copy)
-    fake(wrapper, f'LD_PRELOAD={tmp_path}/ahead.so exec {copy} "$@"')
+    script(wrapper, f'LD_PRELOAD={tmp_path}/ahead.so exec {copy} "$@"')
     assert four.run("n3", ["mount", "--bind", str(wrapper), str(worker)]).returncode == 0
     assert four.run("n2", ["ip", "link", "set", "eth0", "mtu", "1400"]).returncode == 0
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.matrix import matrix
-from tests.shared import Fakes
+from tests.shared import script
 from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
 
@@ -235,9 +235,9 @@ def test_a_host_without_the_workers_gets_them(make_bed: MakeBed, tmp_path: Path)
         assert hashlib.sha256((workers / name).read_bytes()).hexdigest() == digest
 
 
-def test_another_version_of_a_library_is_named(make_bed: MakeBed, tmp_path: Path, fake: Fakes) -> None:
+def test_another_version_of_a_library_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(Host(), Host())
-    other = fake(tmp_path / "mpiexec", "echo Version: 1.2.3")
+    other = script(tmp_path / "mpiexec", "echo Version: 1.2.3")
     program = Path(str(shutil.which("mpiexec.openmpi"))).resolve()
     assert bed.run("n2", ["mount", "--bind", str(other), str(program)]).returncode == 0
     done = run(bed, tmp_path / "r.db", "n1,n2", "--launches", "1", transport="mpi@openmpi")
