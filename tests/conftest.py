@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.shared import Fakes
 
 if TYPE_CHECKING:
     from hockney.results.store import Store
@@ -52,6 +53,14 @@ def no_results_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
+
+
+@pytest.fixture
+def fake() -> Iterator[Fakes]:
+    """Makes programs that the test must start: at its end each must have been."""
+    fakes = Fakes()
+    yield fakes
+    assert fakes.never_started() == [], "nobody started these"
 
 
 @pytest.fixture

@@ -34,6 +34,33 @@ def script(path: Path, *lines: str) -> Path:
     return path
 
 
+class Fakes:
+    """Programs that a test puts in the place of real ones. Each notes its starts: one that nobody starts tests nothing.
+
+    The fixture `fake` asserts at the end of a test that each was started.
+    """
+
+    def __init__(self) -> None:
+        self._made: list[Path] = []
+
+    def __call__(self, path: Path, *lines: str) -> Path:
+        """A shell script, as `script` makes it, that is to be started."""
+        self._made.append(path)
+        return script(path, f"echo >>'{self._log(path)}'", *lines)
+
+    def _log(self, path: Path) -> Path:
+        return path.with_name(f"{path.name}.started")
+
+    def starts(self, path: Path) -> int:
+        """How often a fake was started."""
+        log = self._log(path)
+        return len(log.read_text().splitlines()) if log.exists() else 0
+
+    def never_started(self) -> list[Path]:
+        """Those that nobody has started."""
+        return [path for path in self._made if not self.starts(path)]
+
+
 def finished(
     words: Sequence[str | Path], *, timeout_s: float = 120, check: bool = False, **more: Any
 ) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from tests.builders import make_info
 from tests.cli.support import PINGPONG, Cli, document, environment
-from tests.shared import finished, script
+from tests.shared import Fakes, finished
 
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS, hockney
@@ -45,12 +45,12 @@ def test_command_has_help_with_examples_and_exit_codes_on_one_screen(name: str) 
     assert 24 <= len(result.output.splitlines()) <= 40
 
 
-def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path) -> None:
+def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path, fake: Fakes) -> None:
     help_text = CliRunner().invoke(hockney, ["completion", "--help"], prog_name="hockney").output
     help_lines = help_text.partition("Examples:\n")[2].replace("\\\n", "").splitlines()
     examples = [line.strip() for line in help_lines if re.match(r"  hockney completion (bash|fish) ", line)]
     assert len(examples) == 2
-    script(tmp_path / "hockney", f'exec {shlex.quote(sys.executable)} -m hockney "$@"')
+    fake(tmp_path / "hockney", f'exec {shlex.quote(sys.executable)} -m hockney "$@"')
     there = environment(tmp_path, HOME=str(tmp_path), PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     for example in examples:
         subprocess.run(["sh", "-c", example], env=there, check=True)
@@ -376,6 +376,23 @@ def test_completion_answers_with_commands_and_runs(cli: Cli, filled_store: Path)
     assert unknown.stderr == ""
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"_HOCKNEY_COMPLETE": "bash_complete"},
+        {"_HOCKNEY_COMPLETE": "zsh_complete", "COMP_WORDS": "hockney"},
+        {"_HOCKNEY_COMPLETE": "bash_complete", "COMP_WORDS": "hockney", "COMP_CWORD": "x"},
+        {"_HOCKNEY_COMPLETE": "fish_complete", "COMP_WORDS": "hockney", "COMP_CWORD": " "},
+        {"_HOCKNEY_COMPLETE": "no such shell"},
+    ],
+    ids=str,
+)
+def test_completion_without_its_variables_is_a_sentence(variables: dict[str, str], cli: Cli) -> None:
+    ended = cli("list", **variables)
+    said = "hockney: _HOCKNEY_COMPLETE is set without COMP_WORDS and COMP_CWORD of a shell: unset it\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+
+
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("runs",), ("show", "last"), ("list",)])
 def test_a_pipe_gets_plain_text(arguments: tuple[str, ...], cli: Cli, filled_store: Path) -> None:
     """Also if a variable asks for colours, and on a file that claims to be a terminal."""
@@ -445,8 +462,8 @@ def test_without_a_compiler_nothing_is_measured_and_a_sentence_says_why(cli: Cli
     assert re.fullmatch(r"hockney: no C compiler found: [^\n]*; install one with: [^\n]*\n", ended.stderr)
 
 
-def test_messages_of_a_failing_compiler_are_passed_on(cli: Cli, tmp_path: Path) -> None:
-    compiler = script(
+def test_messages_of_a_failing_compiler_are_passed_on(cli: Cli, tmp_path: Path, fake: Fakes) -> None:
+    compiler = fake(
         tmp_path / "badcc", '[ "$1" = --version ] && echo badcc 1.0 && exit', 'echo "a.c:1: error: no" >&2', "exit 1"
     )
     for words, first in (((), r"hockney: compiling the workers, .* \.\.\.\n"), (("-q",), "")):

@@ -10,6 +10,7 @@ import pty
 import shlex
 import shutil
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -20,8 +21,8 @@ from pathlib import Path
 import click
 import pytest
 from tests.builders import make_info, make_launch, make_measurement
-from tests.cli.support import Cli, command_line, environment, let_sigint_in
-from tests.shared import finished, killed_at_the_end, script
+from tests.cli.support import Cli, call_here, command_line, environment, let_sigint_in
+from tests.shared import Fakes, finished, killed_at_the_end
 
 from hockney.cli import commands, execute, explain_error, render
 from hockney.cli.measuring import measuring
@@ -273,9 +274,41 @@ def test_output_that_is_cut_or_cannot_be_written(
     assert (done.returncode, done.stderr) == (code, said)
 
 
-def test_ctrl_c_is_a_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit_kib", [200_000, 300_000])
+@pytest.mark.parametrize("command", ["list transports", "show last", "run pingpong -t shm --time 0.1s"])
+def test_too_little_memory_is_a_sentence(command: str, limit_kib: int, tmp_path: Path, filled_store: Path) -> None:
+    """A library that does not load, a thread that does not start; with more it may just be enough."""
+    done = finished(
+        ["sh", "-c", f'ulimit -v {limit_kib}; exec "$@"', "-", *command_line(*command.split())],
+        env=environment(tmp_path, HOCKNEY_STORE=str(shutil.copy(filled_store, tmp_path / "copy.db"))),
+    )
+    assert done.returncode in (0, 3)
+    assert "Traceback" not in done.stderr
+    assert "a fault in hockney" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("cpu", 7), ("cpu", None), ("environment", "x"), ("hostname", []), ("network", {"interfaces": 7}), ("os", "x")],
+)
+@pytest.mark.parametrize("command", ["show 2", "explain 2", "compare 1 2", "runs"])
+def test_facts_of_wrong_types_are_no_traceback(
+    command: str, name: str, wrong: object, tmp_path: Path, filled_store: Path
+) -> None:
+    copy = shutil.copy(filled_store, tmp_path / "copy.db")
+    with sqlite3.connect(copy) as database:
+        facts = json.loads(database.execute("SELECT facts FROM run WHERE id = 2").fetchone()[0])
+        database.execute("UPDATE run SET facts = ? WHERE id = 2", [json.dumps({**facts, name: wrong})])
+    database.close()
+    ended = call_here(tmp_path, *command.split(), HOCKNEY_STORE=str(copy))
+    assert "Traceback" not in ended.stderr
+    assert "a fault in hockney" not in ended.stderr
+    assert ended.returncode in ((0,) if command == "runs" else (2, 3))
+
+
+def test_ctrl_c_is_a_sentence(tmp_path: Path, fake: Fakes) -> None:
     """Doctor is stopped while it waits for a program without output, so that its process reads the signal in time."""
-    script(tmp_path / "git", "exec sleep 600")
+    fake(tmp_path / "git", "exec sleep 600")
     process = subprocess.Popen(
         command_line("doctor"),
         env=environment(tmp_path, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}"),

@@ -16,7 +16,7 @@ from tests.analysis.compare.delayed import load_catalogue
 from tests.builders import make_library
 from tests.cli.support import call_here, write_model
 from tests.measure.test_run import Silent
-from tests.shared import script
+from tests.shared import Fakes
 
 from hockney.analysis.compare import Verdict, compare_runs
 from hockney.errors import UsageError
@@ -218,13 +218,13 @@ def test_a_slow_side_leaves_the_quick_one_its_warm_up(store: Store, tmp_path: Pa
     assert warmups == {2}
 
 
-def test_an_mpi_named_by_its_folder(tmp_path: Path) -> None:
+def test_an_mpi_named_by_its_folder(tmp_path: Path, fake: Fakes) -> None:
     mpicc, mpiexec = shutil.which("mpicc.openmpi"), shutil.which("mpiexec.openmpi")
     if mpicc is None or mpiexec is None:
         pytest.skip("there is no Open MPI of the system here")
     prefix = tmp_path / "opt" / "mine"
     for name, real in (("mpicc", mpicc), ("mpiexec", mpiexec)):
-        script(prefix / "bin" / name, f'exec {real} "$@"')
+        fake(prefix / "bin" / name, f'exec {real} "$@"')
     done = call_here(tmp_path, "run", "pingpong", "-t", f"mpi@{prefix}", "--bytes", "8", "--time", "0.2s", "--json")
     assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
     (series,) = json.loads(done.stdout)["series"]

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
-from tests.shared import killed_at_the_end, script
+from tests.shared import Fakes, killed_at_the_end
 from tests.worker.extra import EXTRA
 
 from hockney.cli import execute
@@ -88,10 +88,10 @@ def test_a_run_fills_the_store(catalogue: Catalogue, tmp_path: Path) -> None:
 
 
 def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(
-    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes
 ) -> None:
     monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)
-    idle = script(tmp_path / "worker", "exec sleep 600")
+    idle = fake(tmp_path / "worker", "exec sleep 600")
     slow = replace(catalogue, transports={"shm": replace(catalogue.transports["shm"], executable=idle)})
     outcome = measure(slow, tmp_path / "r.db", Point("shm", "pingpong", 2, 8), start_limit_s=1)
     ((status, reason),) = statuses(tmp_path / "r.db", outcome.run_id).values()

@@ -13,7 +13,7 @@ from tests.builders import make_info, make_library, make_point
 from tests.cli.support import call_here
 from tests.matrix import matrix
 from tests.measure.test_run import Silent, command
-from tests.shared import script
+from tests.shared import Fakes
 
 from hockney.analysis.compare.differences import contention_of
 from hockney.machine.activity import Moment
@@ -209,11 +209,12 @@ def test_the_load_of_other_programs_is_a_warning_before_and_after_a_stop(tmp_pat
     assert [cause.partition(",")[0] for cause in causes] == ["While the run measured", "While the run went on"]
 
 
-def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launcher_that_never_answers_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes
+) -> None:
     """Not again for another transport of its library, another number of ranks or another launch."""
     monkeypatch.setattr("hockney.worker.session.GRACE_S", 0.5)
-    program, starts = tmp_path / "mpiexec", tmp_path / "starts"
-    script(program, f"echo x >> {starts}", "exec sleep 60")
+    program = fake(tmp_path / "mpiexec", "exec sleep 60")
     catalogue = load(libraries=())
     library = make_library("mpi@mpich-1", "mpich", program)
     names = ("mpi@mpich-1", "mpi@mpich-1:sync")
@@ -224,7 +225,7 @@ def test_a_launcher_that_never_answers_is_waited_for_once(tmp_path: Path, monkey
     with Store.open(tmp_path / "r.db") as store:
         outcome = running.measure(plan, catalogue, store, Silent(), command="test")
         rows = {row.point: row for row in store.points(1)}
-    assert starts.read_text().count("x") == 1
+    assert fake.starts(program) == 1
     assert outcome.failed == len(points)
     for point in points:
         assert "mpiexec did not start the worker: no answer within 1 s" in str(rows[point].reason)

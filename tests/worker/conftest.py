@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.shared import made_once
+from tests.worker.extra import QUICK
 
-from hockney.worker.build import Recipe
+from hockney.worker.build import Recipe, build_worker
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +25,16 @@ def checks(pytestconfig: pytest.Config) -> tuple[str, ...]:
 def checked(checks: tuple[str, ...]) -> Recipe:
     """The native worker; with --full the one under sanitizers."""
     return Recipe(flags=("-O0", *checks)) if checks else Recipe()
+
+
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the objects of a native worker, so that the tests below compile only differences."""
+
+    def make(folder: Path) -> None:
+        build_worker(QUICK, folder=folder / "cache")
+
+    return made_once(tmp_path_factory, "objects-quick", make) / "cache"
 
 
 @pytest.fixture

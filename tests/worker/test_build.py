@@ -16,7 +16,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.shared import finished, made_once, script
+from tests.shared import Fakes, finished, script
+from tests.worker.extra import QUICK
 
 from hockney.worker import build, cache
 from hockney.worker.build import Recipe, build_worker, family_sources
@@ -24,22 +25,10 @@ from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import CacheUnusable, CompileFailed, NoCompiler
 
-QUICK = Recipe(flags=("-O0",))  # compiles in half the time
-
 
 def recording(path: Path, log: Path) -> Path:
     """A compiler that logs its command line, then compiles without optimising."""
     return script(path, f'echo "$@" >> {log}', f'exec {shutil.which("cc")} "$@" -O0')
-
-
-@pytest.fixture(scope="session")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the objects of a native worker, so that the tests below compile only differences."""
-
-    def make(folder: Path) -> None:
-        build_worker(QUICK, folder=folder / "cache")
-
-    return made_once(tmp_path_factory, "objects-quick", make) / "cache"
 
 
 @pytest.fixture
@@ -179,9 +168,9 @@ def test_a_compiler_that_changes_is_asked_again(tmp_path: Path) -> None:
     assert identify([str(compiler)], probes, wrapper=False).version == "mycc version 2.0"
 
 
-def test_16_byte_stores_of_aarch64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_16_byte_stores_of_aarch64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes) -> None:
     log = tmp_path / "log"
-    compiler = script(tmp_path / "mycc", f'echo "$@" >> {log}; [ "$1" = --version ] && echo mycc || exit 1')
+    compiler = fake(tmp_path / "mycc", f'echo "$@" >> {log}; [ "$1" = --version ] && echo mycc || exit 1')
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="aarch64"))
     read_text = Path.read_text
     cpuinfo = "Features\t: fp asimd uscat ilrcpc\n"
@@ -248,8 +237,8 @@ def test_a_compiler_in_cc_that_is_not_there(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("stream", ["", ">&2"])
-def test_a_compiler_without_a_version(stream: str, tmp_path: Path) -> None:
-    compiler = script(tmp_path / "mycc", f"echo 'mycc: licence expired' {stream}; exit 1")
+def test_a_compiler_without_a_version(stream: str, tmp_path: Path, fake: Fakes) -> None:
+    compiler = fake(tmp_path / "mycc", f"echo 'mycc: licence expired' {stream}; exit 1")
     with pytest.raises(CompileFailed, match="mycc cannot answer --version: mycc: licence expired"):
         build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
 
@@ -273,14 +262,14 @@ def test_a_linker_that_fails_is_quoted(folder: Path, tmp_path: Path) -> None:
         build_worker(Recipe(flags=QUICK.flags, extra_sources=(lacking,)), folder=folder)
 
 
-def test_a_compiler_that_crashes_in_silence(tmp_path: Path) -> None:
-    compiler = script(tmp_path / "mycc", 'case "$*" in *--version*) echo mycc 1;; *) kill -9 $$;; esac')
+def test_a_compiler_that_crashes_in_silence(tmp_path: Path, fake: Fakes) -> None:
+    compiler = fake(tmp_path / "mycc", 'case "$*" in *--version*) echo mycc 1;; *) kill -9 $$;; esac')
     with pytest.raises(CompileFailed, match="it said nothing: "):
         build_worker(Recipe(compiler=(str(compiler),)), folder=tmp_path / "cache")
 
 
-def test_a_compiler_that_prints_rubbish_and_makes_nothing_is_named(folder: Path, tmp_path: Path) -> None:
-    rubbish = script(tmp_path / "cc", "echo no such thing")
+def test_a_compiler_that_prints_rubbish_and_makes_nothing_is_named(folder: Path, tmp_path: Path, fake: Fakes) -> None:
+    rubbish = fake(tmp_path / "cc", "echo no such thing")
     with pytest.raises(CompileFailed, match=r"cc cannot compile \w+: no such thing"):
         build_worker(Recipe(compiler=(str(rubbish),)), folder=tmp_path / "workers")
 
@@ -312,7 +301,7 @@ def as_anyone() -> Iterator[None]:
 
 
 def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
-    said = "Permission denied; let XDG_CACHE_HOME name a folder that can be written"
+    said = "Permission denied; let XDG_CACHE_HOME name a folder that only you can write"
     tmp_path.chmod(0o555)
     try:
         with as_anyone(), pytest.raises(CacheUnusable, match=said), cache.scratch(tmp_path / "workers"):

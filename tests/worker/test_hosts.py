@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.shared import script
+from tests.shared import Fakes
 
 from hockney.errors import UsageError
 from hockney.model import placed, split_placed
@@ -225,8 +225,8 @@ def test_flux_which_may_run_within_slurm() -> None:
     assert written({**SLURM, "FLUX_URI": "local:///x"}, hostlist="f[1-2]") == "Flux job: f1 f2"
 
 
-def test_flux_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = script(tmp_path / "flux", 'test "$*" = "hostlist local" && echo "f[1-3]"')
+def test_flux_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fake: Fakes) -> None:
+    program = fake(tmp_path / "flux", 'test "$*" = "hostlist local" && echo "f[1-3]"')
     monkeypatch.setenv("FLUX_URI", "local:///x")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert current_allocation() == Allocation("Flux", "", (Host("f1"), Host("f2"), Host("f3")))

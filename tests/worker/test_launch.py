@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.builders import make_library
-from tests.shared import script
+from tests.shared import Fakes
 
 from hockney.errors import UsageError
 from hockney.worker.errors import LaunchFailed
@@ -249,12 +249,12 @@ def test_a_step_of_slurm_is_not_taken_for_the_job() -> None:
 
 
 @pytest.fixture
-def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes) -> Iterator[Callable[..., None]]:
     """Sets which PMIs srun has, and what the worker is linked with."""
 
     def make(known: str, linked: str = "") -> None:
         for name, said in (("srun", f"MPI plugin types are...\n{known}"), ("ldd", linked)):
-            script(tmp_path / name, f"echo '{said}' >&2")
+            fake(tmp_path / name, f"echo '{said}' >&2")
         output_of.cache_clear()
 
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")

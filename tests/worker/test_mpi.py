@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tests.shared import script
+from tests.shared import Fakes, script
 from tests.worker import made_up
 from tests.worker.made_up import on_path
 
@@ -145,10 +145,12 @@ def test_within_slurm_a_library_without_mpiexec_has_srun(only: Path, monkeypatch
     assert (mpi.kind, mpi.program) == ("mpich", only / "slurm" / "srun")
 
 
-def test_a_broken_wrapper_is_reported_and_the_rest_is_found(only: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_wrapper_is_reported_and_the_rest_is_found(
+    only: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes
+) -> None:
     broken = only / "broken"
     broken.mkdir()
-    script(broken / "mpicc", "echo 'mpicc: cannot find its compiler' >&2; exit 127")
+    fake(broken / "mpicc", "echo 'mpicc: cannot find its compiler' >&2; exit 127")
     on_path(monkeypatch, broken, install(only / "good", "mpich"))
     mpis, (unusable,) = MPI()
     assert [mpi.kind for mpi in mpis] == ["mpich"]
@@ -156,7 +158,7 @@ def test_a_broken_wrapper_is_reported_and_the_rest_is_found(only: Path, monkeypa
 
 
 def test_wrappers_that_hang_are_asked_side_by_side_and_leave_nothing_behind(
-    only: Path, monkeypatch: pytest.MonkeyPatch
+    only: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes
 ) -> None:
     """Each waits for the other to have begun: one after the other, neither would ever."""
     monkeypatch.setattr(compiler, "_ASK_LIMIT_S", 3.0)
@@ -164,7 +166,7 @@ def test_wrappers_that_hang_are_asked_side_by_side_and_leave_nothing_behind(
         (only / name).mkdir()
         waits = f"while ! [ -e {only}/{other}/pid ]; do :; done; : > {only}/{name}/met"
         begin = f"{SLEEP} 60 & echo $$ $! > {only}/{name}/pid"
-        script(only / name / "mpicc", f"{begin}; {waits}; wait")
+        fake(only / name / "mpicc", f"{begin}; {waits}; wait")
     on_path(monkeypatch, only / "a", only / "b", install(only / "good", "mpich"))
     mpis, unusable = MPI()
     assert [mpi.kind for mpi in mpis] == ["mpich"]

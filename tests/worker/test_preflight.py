@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tests.builders import make_library
-from tests.shared import script
+from tests.shared import Fakes, script
 
 from hockney.errors import UsageError
 from hockney.worker.hosts import Host, parse_hosts
@@ -101,17 +102,67 @@ def test_a_copied_worker_that_may_not_run_is_named(tmp_path: Path) -> None:
         preflight([Host("here")], [worker], shell(tmp_path, f"chmod 600 {worker}\necho missing {worker}\n"))
 
 
+@pytest.mark.parametrize("kind", ["a script", "a pipe", "a link"])
+def test_a_worker_that_is_another_file_there_is_replaced_and_never_run(kind: str, tmp_path: Path, fake: Fakes) -> None:
+    """The folder `here` is called `there` on the host."""
+    worker = script(tmp_path / "here" / "worker", "exit 0")
+    planted = script(tmp_path / "there" / "worker", f"echo >>'{tmp_path}/ran'")
+    if kind != "a script":
+        planted.unlink()
+    if kind == "a pipe":
+        os.mkfifo(planted)
+    if kind == "a link":
+        planted.symlink_to(script(tmp_path / "elsewhere", f"echo >>'{tmp_path}/ran'"))
+    names = "| sed s,/here/,/there/,g"
+    back = "| sed s,/there/,/here/,g"
+    program = fake(tmp_path / "shell", "shift", f'sh -c "$(printf %s "$*" {names})" {back}')
+    (host,) = preflight([Host("here")], [worker], starter(program))
+    assert host["broken"] == {}
+    assert planted.read_bytes() == worker.read_bytes()
+    assert not planted.is_symlink()
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("place", ["", "workers", "workers/worker"])
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702])
+def test_a_worker_that_others_can_change_is_not_run(place: str, mode: int, tmp_path: Path) -> None:
+    home = tmp_path / "its home"
+    worker = script(home / "workers" / "worker", f"echo >>'{tmp_path}/ran'")
+    (home / place).chmod(mode)
+    with pytest.raises(HostsUnusable, match=f"here: others can change {home / place}, so its workers are not run: own"):
+        preflight([Host("here")], [worker], shell(tmp_path))
+    assert not (tmp_path / "ran").exists()
+    if place != "workers/worker":
+        with pytest.raises(Unusable, match=f"cannot be copied: others can change {home / place}"):
+            copy_worker(worker, ["sh", "-c", RECEIVE_SCRIPT, "sh", str(home / "workers" / "copy")])
+    (home / place).chmod(0o700)
+    (host,) = preflight([Host("here")], [worker], shell(tmp_path))
+    assert host["broken"] == {}
+    assert (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("place", ["home", "home/workers", "home/workers/worker", "link"])
+def test_a_worker_of_another_user_is_not_run(place: str, tmp_path: Path) -> None:
+    script(tmp_path / "home" / "workers" / "worker", f"echo >>{tmp_path}/ran")
+    (tmp_path / "link").symlink_to("home")
+    os.chown(tmp_path / place, 12345, -1, follow_symlinks=False)
+    with pytest.raises(HostsUnusable, match=f"here: others can change {tmp_path}/.*, so its workers are not run"):
+        preflight([Host("here")], [tmp_path / "link" / "workers" / "worker"], shell(tmp_path))
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_host_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HostsUnusable, match=r"here: its CPU is vax, and this host's is \w+: all must be of one kind"):
         preflight([Host("here")], [], shell(tmp_path, "echo arch vax\n"))
 
 
-def test_libraries_are_asked_their_versions(tmp_path: Path) -> None:
+def test_libraries_are_asked_their_versions(tmp_path: Path, fake: Fakes) -> None:
     for name, said in (
         ("a", "mpiexec (OpenRTE) 4.1.4\nbugs 1.2"),
         ("b", "HYDRA build details:\n    Version:  5.0.2rc1"),
     ):
-        script(tmp_path / name, f"echo '{said}'")
+        fake(tmp_path / name, f"echo '{said}'")
     libraries = [make_library(name, "mpich", tmp_path / name) for name in ("a", "b", "c")]
     (host,) = preflight([Host("here")], [], shell(tmp_path), libraries)
     assert host["libraries"] == {"a": "4.1.4", "b": "5.0.2", "c": None}
@@ -125,14 +176,14 @@ def test_a_daemon_is_not_asked_its_version(tmp_path: Path) -> None:
     assert not (tmp_path / "started").exists()
 
 
-def test_a_worker_that_does_not_run_is_told(tmp_path: Path) -> None:
-    worker = script(tmp_path / "worker", "echo first", "echo libmpi.so.12: cannot open >&2", "exit 127")
+def test_a_worker_that_does_not_run_is_told(tmp_path: Path, fake: Fakes) -> None:
+    worker = fake(tmp_path / "worker", "echo first", "echo libmpi.so.12: cannot open >&2", "exit 127")
     (host,) = preflight([Host("here")], [worker], shell(tmp_path))
     assert host["broken"] == {str(worker): "libmpi.so.12: cannot open"}
 
 
-def test_a_host_on_which_the_native_worker_does_not_run_is_named(tmp_path: Path) -> None:
-    worker = script(tmp_path / "worker", "exit 1")
+def test_a_host_on_which_the_native_worker_does_not_run_is_named(tmp_path: Path, fake: Fakes) -> None:
+    worker = fake(tmp_path / "worker", "exit 1")
     with pytest.raises(HostsUnusable, match=f"here: the worker {worker} does not run there: it fails without a word"):
         preflight([Host("here")], [worker], shell(tmp_path), native=worker)
 
@@ -142,7 +193,7 @@ def test_one_machine_with_two_names_is_refused(tmp_path: Path) -> None:
         preflight([Host("here"), Host("there")], [], shell(tmp_path))
 
 
-def test_a_shell_that_fails_is_quoted(tmp_path: Path) -> None:
-    program = script(tmp_path / "shell", "echo 'no route' >&2", "exit 255")
+def test_a_shell_that_fails_is_quoted(tmp_path: Path, fake: Fakes) -> None:
+    program = fake(tmp_path / "shell", "echo 'no route' >&2", "exit 255")
     with pytest.raises(HostsUnusable, match="here: no route"):
         preflight([Host("here")], [], starter(program))

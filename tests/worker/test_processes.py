@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -54,3 +55,21 @@ def test_a_process_that_outlives_its_launcher_may_clear_up(tmp_path: Path) -> No
         time.sleep(0.01)
     assert end_job([root], mark)
     assert done.exists()
+
+
+def test_processes_that_ignore_sigterm_are_killed(tmp_path: Path) -> None:
+    """Also one of a session of its own, as those that launchers start."""
+    ready = tmp_path / "ready"
+    deaf = "trap '' TERM; echo >>$READY; while :; do sleep 0.1; done"
+    mark = new_mark()
+    environment = {**os.environ, MARK: mark, "READY": str(ready), "DEAF": deaf}
+    program = 'setsid sh -c "$DEAF" & sh -c "$DEAF" & eval "$DEAF"'
+    root = subprocess.Popen(["sh", "-c", program], env=environment, start_new_session=True)
+    deadline_s = time.monotonic() + 60
+    while not ready.exists() or len(ready.read_text().splitlines()) < 3:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    assert len(find_members([root], mark)) >= 2
+    assert end_job([root], mark)
+    assert root.returncode == -signal.SIGKILL
+    assert find_members([root], mark) == []

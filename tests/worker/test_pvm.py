@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
-from tests.shared import script
+from tests.shared import Fakes, script
 
 from hockney.worker import libraries as module
 from hockney.worker.build import build_worker
@@ -218,6 +218,31 @@ def test_the_file_of_a_killed_daemon_is_ignored(room: Path) -> None:
 
 
 @needs_pvm
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder", "of another user"])
+def test_what_others_leave_in_the_place_of_the_daemons_file_is_not_read(room: Path, kind: str) -> None:
+    """Everyone knows its name, and may write in its folder. A pipe would be waited for."""
+    file, listed = room / f"pvmd.{os.getuid()}", room / "listed"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        listed.write_text(f"{room}/pvmtmp000001.0\n")
+        if kind == "link":
+            file.symlink_to(listed)
+        elif os.getuid() == 0:
+            os.chown(listed.rename(file), 12345, -1)
+    before = sorted(room.iterdir())
+    with job() as session:
+        session.hello()
+        assert session.measure("pingpong", bytes=8).verified
+    assert sorted(room.iterdir()) == before
+    for path in before:
+        path.rmdir() if path.is_dir() else path.unlink()
+    assert_nothing_stays(room)
+
+
+@needs_pvm
 @pytest.mark.parametrize("transport", ["pvm", "pvm:default-daemon"])
 def test_a_daemon_that_dies_ends_the_job_with_a_sentence(room: Path, transport: str) -> None:
     with job(transport) as session:
@@ -230,8 +255,8 @@ def test_a_daemon_that_dies_ends_the_job_with_a_sentence(room: Path, transport: 
 
 
 @needs_pvm
-def test_a_daemon_that_does_not_start(room: Path, tmp_path: Path) -> None:
-    broken = script(tmp_path / "p" / "lib" / "pvmd", "echo 'libpvm: no such luck'; exit 1")
+def test_a_daemon_that_does_not_start(room: Path, tmp_path: Path, fake: Fakes) -> None:
+    broken = fake(tmp_path / "p" / "lib" / "pvmd", "echo 'libpvm: no such luck'; exit 1")
     session = job(pvmd=broken)
     session.start()
     with pytest.raises(LaunchFailed, match="the daemon did not start: libpvm: no such luck"):

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.matrix import matrix
-from tests.shared import finished, script
+from tests.shared import Fakes, finished
 from tests.worker.extra import EXTRA
 
 from hockney.errors import UsageError
@@ -28,7 +28,7 @@ from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, Worke
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
 from hockney.worker.libraries import MPI, Library
-from hockney.worker.processes import MARK, find_members
+from hockney.worker.processes import MARK, find_members, shared_memory_of
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
@@ -136,13 +136,13 @@ def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
 
 
 @EVERY_MPI
-def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: Path) -> None:
+def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: Path, fake: Fakes) -> None:
     """A batch shell of Slurm passes its SLURM_LOCALID to all ranks that an mpiexec starts in it."""
     if len(CPUS) < 2:
         pytest.skip("ranks can be pinned apart on two CPUs or more only")
     worker = tmp_path / "worker"
     others = "OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID MV2_COMM_WORLD_LOCAL_RANK PALS_LOCAL_RANKID"
-    script(worker, f"unset {others}", f'SLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"')
+    fake(worker, f"unset {others}", f'SLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"')
     with WorkerSession(launch(Job(worker, "mpi", 2, CPUS), mpi)) as session:
         assert [rank.bound for rank in session.hello().ranks] == list(map(str, CPUS[:2]))
 
@@ -319,6 +319,7 @@ with WorkerSession(StartCommand("worker", {started.argv!r}, {dict(started.enviro
         mark = plane.stdout.readline().decode().strip()
         members = find_members([], mark)
         assert len(members) >= 2
+        memory = shared_memory_of(process.pid for process in members)
         plane.kill()
     _, left = psutil.wait_procs(members, timeout=60)
     try:
@@ -326,6 +327,23 @@ with WorkerSession(StartCommand("worker", {started.argv!r}, {dict(started.enviro
     finally:
         for process in left:
             process.kill()
+    assert [path for path in memory if path.exists()] == []
+
+
+@EVERY_JOB
+@pytest.mark.parametrize("whole", [False, True], ids=["ranks", "all"])
+def test_a_hung_job_is_ended_whole(mpi: Library | None, whole: bool) -> None:
+    """MPICH's launcher does not end by SIGTERM while its ranks hang."""
+    with WorkerSession(job(mpi)) as session, nothing_stays(session):
+        pids = [rank.pid for rank in session.hello().ranks]
+        memory = shared_memory_of(pids)
+        (launcher,) = session.channel.processes
+        others = psutil.Process(launcher.pid).children(recursive=True) if whole else []
+        for pid in {*pids, *(process.pid for process in others)}:
+            os.kill(pid, signal.SIGSTOP)
+        assert session.kill()
+        assert launcher.poll() is not None
+        assert [path for path in memory if path.exists()] == []
 
 
 def test_a_session_that_never_said_hello_closes_and_may_be_ended_again() -> None:
@@ -341,9 +359,9 @@ def test_a_session_that_never_said_hello_closes_and_may_be_ended_again() -> None
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Path:
+def agent(tmp_path: Path, fake: Fakes) -> Path:
     """Takes the place of ssh: runs the command here, but not for the hosts `nowhere`, `walled` and `silent`."""
-    return script(
+    return fake(
         tmp_path / "agent",
         "host=$1",
         "shift",
@@ -404,13 +422,13 @@ def test_the_remote_shell_is_no_remedy_where_it_has_started_a_rank(agent: Path) 
     "address", ['"127.0.0.1;touch made","port":1', '"$(touch made)","port":1', '"::1","port":65536']
 )
 def test_output_of_rank_0_is_no_command_for_other_hosts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, fake: Fakes
 ) -> None:
     """Their remote shells read its address as part of a command line."""
     monkeypatch.chdir(tmp_path)
     agent = tmp_path / "agent"
     answer = f'@hk {{"v":1,"id":0,"kind":"listening","host":{address}}}'
-    script(agent, f"if [ $1 = first ]; then echo '{answer}'; exec sleep 60; fi", "shift", 'exec sh -c "$*"')
+    fake(agent, f"if [ $1 = first ]; then echo '{answer}'; exec sleep 60; fi", "shift", 'exec sh -c "$*"')
     with pytest.raises(ProtocolError, match="a wrong answer of the worker: listening"):
         WorkerSession(remote_job(agent, ("first", "second"), 2)).start()
     assert not (tmp_path / "made").exists()

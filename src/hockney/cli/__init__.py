@@ -10,6 +10,7 @@ import contextlib
 import errno
 import gc
 import os
+import resource
 import signal
 import sys
 import traceback
@@ -24,7 +25,7 @@ from hockney.cli.commands import hockney
 from hockney.cli.render import print_json, wrapped
 from hockney.cli.rerun import error_text, named_store, typed
 from hockney.cli.streams import holds_document, is_reader_gone, open_closed, remark, silence
-from hockney.errors import DamagedRowWarning, ExitCode, HockneyError
+from hockney.errors import DamagedRowWarning, ExitCode, HockneyError, UsageError
 from hockney.units import printable
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
@@ -68,13 +69,25 @@ def execute(arguments: Sequence[str]) -> int:
 
 def _carry_out(arguments: Sequence[str]) -> int:
     if "_HOCKNEY_COMPLETE" in os.environ:
-        hockney.main(list(arguments), prog_name="hockney")  # answers the shell and exits
+        _answer_shell()
     try:
         with hockney.make_context("hockney", list(arguments)) as context:
             result = hockney.invoke(context)
     except click.exceptions.Exit as end:  # --help and --version
         return end.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _answer_shell() -> NoReturn:
+    """Answer the script of `hockney completion`, and exit. Raises UsageError for variables that are not its own."""
+    try:
+        hockney.main([], prog_name="hockney")
+    except SystemExit as end:
+        if not end.code:
+            raise
+    except (KeyError, ValueError, IndexError):
+        pass
+    raise UsageError("_HOCKNEY_COMPLETE is set without COMP_WORDS and COMP_CWORD of a shell: unset it")
 
 
 # ---- how a command ends ---------------------------------------------------------------------------------------------
@@ -119,6 +132,19 @@ def _sentence(error: BaseException) -> str | None:
         return f"stopped by Ctrl-C; {error}" if str(error) else "stopped by Ctrl-C"
     if isinstance(error, OSError) and error.errno is not None:
         return _system_sentence(error)
+    return _limit_sentence(error)
+
+
+def _limit_sentence(error: BaseException) -> str | None:
+    """The sentence for an error of a process that may not have more memory or threads; None for an internal fault.
+
+    Where memory is short, a library does not load, a thread does not start, or Python loses its error.
+    """
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return "no more threads can be started here: raise the limit of memory (ulimit -v) or of processes (ulimit -u)"
+    limit_bytes, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit_bytes != resource.RLIM_INFINITY and isinstance(error, (MemoryError, ImportError, SystemError)):
+        return f"there is not enough memory for this: the limit is {limit_bytes >> 20} MiB; raise it (ulimit -v)"
     return "there is not enough memory for this" if isinstance(error, MemoryError) else None
 
 

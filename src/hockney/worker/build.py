@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from hockney.worker import cache
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import BuildError, CompileFailed
+from hockney.worker.programs import output_of
 
 SOURCES = Path(__file__).parent / "csrc"
 
@@ -76,7 +78,7 @@ def build_worker(recipe: Recipe = Recipe(), *, folder: Path | None = None) -> Pa
     """
     folder = folder or cache.default_folder()
     objects, link = _look_up(recipe, folder)
-    if not cache.touch(link.path):
+    if not Probes(folder).has(link.path):
         notice.get()("compiling the workers, once for each version and library (some seconds each) ...")
         with working.get()(f"compiling {' '.join((recipe.family, *map(os.path.basename, recipe.compiler[:1])))}"):
             _build(folder, objects, link)
@@ -174,17 +176,20 @@ def _build(folder: Path, objects: list[_Step], link: _Step) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    probes = Probes(folder)
     with cache.scratch(folder) as room:
-        (folder / "objects").mkdir(exist_ok=True)
-        missing = [step for step in objects if not cache.touch(step.path)]
+        cache.make_private(folder / "objects")
+        missing = [step for step in objects if not probes.has(step.path)]
         missing.sort(key=lambda step: -len(step.text))  # the longest first, so that no CPU is left with it at the end
         with ThreadPoolExecutor(max_workers=cpus) as pool:
-            list(pool.map(lambda step: _make(step, room), missing))
-        _make(link, room)
+            list(pool.map(lambda step: probes.keep(_make(step, room)), missing))
+        libraries = re.findall(r"=> (/\S+)", output_of(["ldd", _make(link, room)]))  # where the loader finds them
+        for step in (*missing, link):  # compiled for the libraries as they are now
+            probes.keep(step.path, libraries)
     cache.forget_unused(folder)
 
 
-def _make(step: _Step, room: Path) -> None:
+def _make(step: _Step, room: Path) -> Path:
     """Run a command that makes a file, and move the file to its place."""
     made = room / step.path.name
     name = Path(step.argv[0]).name
@@ -206,4 +211,5 @@ def _make(step: _Step, room: Path) -> None:
     said = done.stdout.decode(errors="replace")
     if done.returncode != 0 or not made.is_file():
         raise CompileFailed(name, step.what, said or f"it said nothing: {shlex.join(step.argv)}")
-    made.replace(step.path)
+    made.chmod(0o700)
+    return made.replace(step.path)

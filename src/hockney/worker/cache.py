@@ -2,6 +2,8 @@
 
 Everything in it may be deleted at any time. Files appear by an atomic rename, so two processes that make the same file
 concurrently are harmless: the last one wins, and both files are complete.
+
+Its files are run, so nobody else may be able to change them: a folder that others own or may write is refused.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,10 +24,15 @@ from typing import Any
 from hockney.errors import HockneyError
 from hockney.worker.errors import CacheUnusable
 
+_NOBODY, _ALL_UIDS = 65534, "4294967295"
+
 
 def default_folder() -> Path:
-    """The folder of this user's workers: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME is set."""
-    return user_folder("cache") / "workers"
+    """The folder of this user's workers: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME is set.
+
+    Raises CacheUnusable if others can change what is in it.
+    """
+    return refuse_shared(user_folder("cache") / "workers")
 
 
 def user_folder(kind: str) -> Path:
@@ -36,30 +45,61 @@ def user_folder(kind: str) -> Path:
         raise HockneyError("this user has no home folder; let HOME name a folder that can be written") from error
 
 
+def refuse_shared(folder: Path) -> Path:
+    """The folder, which need not be there yet. Raises CacheUnusable if others can change what is in it."""
+    try:
+        with suppress(FileNotFoundError):
+            folder.stat()  # raises for links that go round in circles
+        _refuse_shared(folder, folder)
+    except OSError as error:
+        raise CacheUnusable(folder, error.strerror or str(error)) from error
+    return folder
+
+
+def _refuse_shared(path: Path, folder: Path) -> None:
+    """Look at each folder and link on the way to a path, and at where links lead."""
+    for place in (*reversed(path.parents), path):
+        try:
+            facts = place.lstat()
+        except FileNotFoundError:
+            return  # what is made there is this user's
+        if not _is_trusted(facts.st_uid):
+            raise CacheUnusable(folder, f"{place} belongs to user {facts.st_uid}")
+        if stat.S_ISLNK(facts.st_mode):
+            _refuse_shared(place.parent / place.readlink(), folder)
+        elif facts.st_mode & 0o022 and not (facts.st_mode & stat.S_ISVTX and place != path):
+            raise CacheUnusable(folder, f"others may write {place}", f"run chmod go-w {shlex.quote(str(place))}, or ")
+
+
+def _is_trusted(uid: int) -> bool:
+    """Whether files of a user are as safe as our own: ours and root's. In a user namespace root may be nobody."""
+    with suppress(OSError):
+        if uid == _NOBODY and Path("/proc/self/uid_map").read_text(encoding="ascii").split()[2:] != [_ALL_UIDS]:
+            return True
+    return uid in (0, os.geteuid())
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it, that only this user may enter. Raises OSError."""
+    for place in (*reversed(folder.parents), folder):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
+
+
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
     """An own empty folder inside `folder`, on the same file system, removed at the end.
 
-    Raises CacheUnusable if `folder` can't be made or written, also when that shows only later, inside the block.
+    Raises CacheUnusable if `folder` can't be made or written, also when that shows only later, inside the block, or if
+    others can change what is in it.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
+        refuse_shared(folder)
         with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder) as room:
             yield Path(room)
     except OSError as error:
         raise CacheUnusable(folder, error.strerror or str(error)) from error
-
-
-def touch(path: Path) -> bool:
-    """Whether a file is there and not empty; if so, it counts as used now."""
-    try:
-        if path.stat().st_size == 0:  # a rename that reached the disk before the content did
-            return False
-    except OSError:
-        return False
-    with suppress(OSError):  # a folder that may only be read still serves
-        os.utime(path)
-    return True
 
 
 def forget_unused(folder: Path) -> None:
@@ -122,3 +162,34 @@ class Probes:
         with suppress(CacheUnusable), scratch(self._folder) as room:
             (room / "answer").write_text(json.dumps(record), encoding="ascii")
             (room / "answer").replace(self._path(key))
+
+    # ---- files --------------------------------------------------------------------------------------------------
+
+    def keep(self, path: Path, files: Iterable[str] = ()) -> None:
+        """Remember what a file contains. It is to be made anew when one of the `files` that it depends on changes."""
+        self.put(["file", path.name], {"sha256": digest(path)}, files)
+
+    def has(self, path: Path) -> bool:
+        """Whether a file is the one that was kept, may be run, and cannot be changed by others; it counts as used now.
+
+        Any other was damaged, edited or planted, or is of a library that has changed.
+        """
+        kept = self.get(["file", path.name], "sha256")
+        try:
+            facts = path.lstat()
+            is_ours = stat.S_ISREG(facts.st_mode) and _is_trusted(facts.st_uid) and not facts.st_mode & 0o022
+        except OSError:
+            return False
+        if kept is None or not is_ours or not os.access(path, os.X_OK) or digest(path) != kept["sha256"]:
+            return False
+        with suppress(OSError):  # a folder that may only be read still serves
+            os.utime(path)
+        return True
+
+
+def digest(path: Path) -> str | None:
+    """The SHA-256 of a file's content; None for a file that cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None

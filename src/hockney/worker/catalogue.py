@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,13 +20,14 @@ from hockney.errors import UsageError, unknown
 from hockney.model import Limit, PatternTraits, Point, TransportTraits, placed, split_placed
 from hockney.units import RANKS_MAX, parse_count
 from hockney.worker.build import Recipe, build_worker
-from hockney.worker.cache import Probes
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import MPI, REPAIR, SHMEM, Found, Library, Missing, find_pvms, side_by_side
-from hockney.worker.programs import run_program
+from hockney.worker.programs import how_it_ended, run_program
 
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
+
+_LIMIT_S = 20.0  # for an answer of a worker, whose library may come from a slow file system
 
 
 @dataclass(frozen=True)
@@ -193,11 +195,9 @@ class Catalogue:
     def add_model(self, word: str, model: Model) -> None:
         """Adds the transport `sim@NAME` whose ranks live on a model. Raises UsageError where it cannot be built."""
         try:
-            executable = build_worker(Recipe("sim"))
-            (row,) = describe(executable)["transports"]
+            (_, (plain,)), machine = _describe(build_worker(Recipe("sim"))), model.machine
         except (BuildError, ProtocolError) as error:
             raise UsageError(f"{word} is not usable: {error}") from error
-        plain, machine = _transport(row, executable), model.machine
         self.transports[word] = replace(
             plain,
             name=word,
@@ -224,7 +224,7 @@ class Catalogue:
     def obstacles(self, points: Iterable[Point], *, one_host: bool = True) -> dict[Point, str]:
         """Why points cannot be measured, a sentence for each that cannot, as the workers of their transports say.
 
-        `one_host`: all ranks share this host's memory, which their buffers must fit. Raises ProtocolError.
+        `one_host`: all ranks share this host's memory, which their buffers must fit.
         """
         from hockney.worker.machine_model import why_unfit
 
@@ -241,8 +241,12 @@ class Catalogue:
             library = self.transports[asked[0].transport].library
             lines = [_fits_line(self.transports[point.transport], point, one_host) for point in asked]
             is_wheel = library is not None and library.is_wheel
-            rows = _answers(executable, "--fits", "".join(lines), is_wheel=is_wheel)
-            obstacles |= {point: row["why"] for point, row in zip(asked, rows, strict=True) if row["why"] is not None}
+            try:
+                rows = _answers(executable, "--fits", len(asked), "".join(lines), is_wheel=is_wheel)
+            except ProtocolError as error:  # the others go on
+                obstacles |= dict.fromkeys(asked, str(error))
+            else:
+                obstacles |= {point: row["why"] for point, row in zip(asked, rows, strict=True) if row.get("why")}
         return obstacles
 
 
@@ -296,9 +300,8 @@ def load(
     and no others. Raises BuildError without a native worker. A library whose worker cannot be built is missing.
     """
     native = build_worker(recipe or Recipe())
-    description = describe(native)
-    patterns = {row["name"]: _pattern(row) for row in description["patterns"]}
-    transports = {row["name"]: _transport(row, native) for row in description["transports"]}
+    patterns, of_native = _describe(native)
+    transports = {info.name: info for info in of_native}
     missing: list[Missing] = []
     usable = list(libraries or ())
     families = _named(words, transports) if libraries is None else []
@@ -320,12 +323,11 @@ def load(
 
 def _transports_of(library: Library) -> dict[str, TransportInfo]:
     """The transports in a library's worker, by name. Raises BuildError, ProtocolError."""
-    executable = build_worker(library.recipe)
     transports = {}
-    for row in describe(executable, is_wheel=library.is_wheel)["transports"]:
-        variant = row["name"].partition(":")[2]
+    for info in _describe(build_worker(library.recipe), is_wheel=library.is_wheel)[1]:
+        variant = info.name.partition(":")[2]
         name = f"{library.id}:{variant}" if variant else library.id
-        transports[name] = replace(_transport(row, executable), name=name, library=library)
+        transports[name] = replace(info, name=name, library=library)
     return transports
 
 
@@ -340,41 +342,50 @@ def _named(words: Iterable[str] | None, native: Iterable[str]) -> list[str]:
 
 def native_patterns() -> dict[str, PatternInfo]:
     """All patterns by name; every family of workers has the same. Raises BuildError, ProtocolError."""
-    return {row["name"]: _pattern(row) for row in describe(build_worker())["patterns"]}
+    return _describe(build_worker())[0]
 
 
 def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
-    """A worker's description of itself; kept under the name of the executable, which identifies its content.
+    """A worker's description of itself. Each start asks for it: a library that a worker was built with may be gone.
 
     `is_wheel`: it is linked with a library from a Python environment, which the system's must not shadow. Raises
     ProtocolError.
     """
-    probes, key = Probes(executable.parent), ["describe", executable.name]
-    known = probes.get(key)
-    if known is None:
-        answers = _answers(executable, "--describe", is_wheel=is_wheel)
-        if not answers:
-            raise ProtocolError(f"the worker {executable.name} does not describe itself")
-        known = answers[0]
-        probes.put(key, known, [])
-    return known
+    return _answers(executable, "--describe", 1, is_wheel=is_wheel)[0]
 
 
-def _answers(executable: Path, flag: str, text: str = "", *, is_wheel: bool = False) -> list[dict[str, Any]]:
-    """The answers of a worker without starting a job. Raises ProtocolError."""
+def _answers(
+    executable: Path, flag: str, count: int, text: str = "", *, is_wheel: bool = False
+) -> list[dict[str, Any]]:
+    """This number of answers of a worker, without starting a job. Raises ProtocolError."""
+    worker = f"the worker {executable.name}"
     try:
         environment = {name: os.environ[name] for name in os.environ if not (is_wheel and name == "LD_LIBRARY_PATH")}
-        done = run_program([executable, flag], limit_s=20, data=text.encode(), environment=environment)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProtocolError(f"the worker {executable.name} does not run: {error}") from error
+        done = run_program([executable, flag], _LIMIT_S, data=text.encode(), environment=environment)
+    except subprocess.TimeoutExpired:
+        raise ProtocolError(f"{worker} does not run: no answer within {_LIMIT_S:g} s") from None
+    except OSError as error:
+        raise ProtocolError(f"{worker} does not run: {(error.strerror or str(error)).lower()}") from error
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ProtocolError(f"the worker {executable.name} does not run: {said[-1] if said else 'it said nothing'}")
+        why = said[-1].removeprefix(f"{executable}: ") if said else f"it {how_it_ended(done.returncode)}"
+        raise ProtocolError(f"{worker} does not run: {why}")
+    lines = [line[4:] for line in done.stdout.splitlines() if line.startswith(b"@hk ")]
+    with suppress(ValueError):
+        rows = [row for row in map(json.loads, lines) if isinstance(row, dict)]
+        if len(rows) == len(lines) == count and all(isinstance(row.get("why", ""), str | None) for row in rows):
+            return rows
+    raise ProtocolError(f"{worker} does not answer {flag} as this version of hockney asks for it")
+
+
+def _describe(executable: Path, *, is_wheel: bool = False) -> tuple[dict[str, PatternInfo], list[TransportInfo]]:
+    """The patterns and transports of a worker. Raises ProtocolError."""
+    described = describe(executable, is_wheel=is_wheel)
     try:
-        lines = done.stdout.decode(errors="replace").splitlines()
-        return [json.loads(line[4:]) for line in lines if line.startswith("@hk ")]
-    except ValueError as error:
-        raise ProtocolError(f"the answer of the worker {executable.name} is not JSON: {error}") from error
+        patterns = {row["name"]: _pattern(row) for row in described["patterns"]}
+        return patterns, [_transport(row, executable) for row in described["transports"]]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ProtocolError(f"the worker {executable.name} describes itself wrongly: {error}") from error
 
 
 # The rows of `--describe` have the names of these classes' fields; a name too many or too few is a TypeError.

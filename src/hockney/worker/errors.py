@@ -38,10 +38,9 @@ class CompileFailed(BuildError):
 class CacheUnusable(BuildError):
     """The folder for built workers can't be used; the text names it and the remedy."""
 
-    def __init__(self, folder: Path, reason: str) -> None:
-        super().__init__(
-            f"cannot keep built workers in {folder}: {reason}", "let XDG_CACHE_HOME name a folder that can be written"
-        )
+    def __init__(self, folder: Path, reason: str, remedy: str = "") -> None:
+        remedy += "let XDG_CACHE_HOME name a folder that only you can write"
+        super().__init__(f"cannot keep built workers in {folder}: {reason}", remedy)
 
 
 class LaunchFailed(WorkerError):
@@ -98,5 +97,6 @@ def how_to_wait_longer(limit_s: float) -> str:
 def _first_errors(output: str) -> str:
     """The first lines that say `error`, else the first lines at all: a missing header is followed by pages of noise."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if "error" in line.lower() or "undefined reference" in line]
+    marks = ("error", "undefined reference", "cannot find")
+    errors = [line for line in lines if any(mark in line.lower() for mark in marks)]
     return " | ".join((errors or lines)[:3]) or "it gave no reason"

@@ -9,18 +9,19 @@ from __future__ import annotations
 import functools
 import os
 import re
-import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
+from hockney.worker import programs
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import Host, fill
 from hockney.worker.libraries import NATIVE, Library
-from hockney.worker.programs import run_program
 from hockney.worker.starters import SRUN, find_starter, read_template
+
+output_of = functools.lru_cache(maxsize=32)(programs.output_of)  # each launch asks
 
 START_LIMIT_S = 60
 """The default limit for the start of a job: a batch system or a slow network may need some of it."""
@@ -290,16 +291,6 @@ def _pmi(job: Job) -> str:
             remedy="start it with --launcher mpiexec, or say the type in SLURM_MPI_TYPE",
         )
     return needed
-
-
-@functools.lru_cache(maxsize=32)  # each launch asks
-def output_of(argv: Sequence[str]) -> str:
-    """All that a program says; srun lists on one stream or the other. Empty where it cannot be run."""
-    try:
-        done = run_program(argv, limit_s=10)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return (done.stdout + done.stderr).decode(errors="replace")
 
 
 def flux(job: Job) -> StartCommand:

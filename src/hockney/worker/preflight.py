@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
+from hockney.worker import cache
 from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
 from hockney.worker.libraries import Library, side_by_side
@@ -24,8 +25,21 @@ from hockney.worker.starters import Starter
 Answer = TypeVar("Answer")
 
 _WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
-# Describes a host, for sh; its arguments are workers, `--`, and launchers of libraries, each with its library's name.
-# An interface whose speed is unknown has -1, or none. The first number with a dot in it is a launcher's version.
+# For sh: the first folder or link on the way to a file that others own or may write, or the file; empty without any.
+_SHARED = r"""
+shared() {
+    for place in "$1" "$(cd -P "${1%/*}" && pwd)"; do
+        while [ "$place" ]; do
+            find "$place" -prune ! -user 0 ! -user "$(id -u)"
+            find "$place" -prune ! -type l ! -perm -1000 \( -perm -20 -o -perm -2 \)
+            place=${place%/*}
+        done
+    done 2>/dev/null | head -n 1
+}
+"""
+# Describes a host, for sh; its arguments are workers with their SHA-256, `--`, and launchers with their library's name.
+# A worker that is another file is not run. An interface whose speed is unknown has -1, or none. The first number with
+# a dot in it is a launcher's version.
 _ASK = r"""
 PATH=$PATH:/usr/sbin:/sbin
 echo "clock $(date +%s.%N)"
@@ -48,12 +62,14 @@ for path in /sys/class/net/*; do
     [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") $(cat "$path/speed" 2>/dev/null || echo -1) $address"
 done
 while [ "$1" != -- ]; do
-    if [ ! -x "$1" ]; then
+    if [ ! -f "$1" ] || [ ! -x "$1" ] || [ "$(sha256sum <"$1")" != "$2  -" ]; then
         echo "missing $1"
+    elif place=$(shared "$1") && [ "$place" ]; then
+        echo "shared $place"
     elif ! said=$("$1" --version 2>&1); then
         echo "broken $1 $(printf %s "$said" | tail -n 1)"
     fi
-    shift
+    shift 2
 done
 shift
 while [ $# -gt 1 ]; do
@@ -64,10 +80,14 @@ done
 echo end
 """
 # Writes a file that it reads; its argument is the path. Another run may write the same one now.
-RECEIVE_SCRIPT = """
+_RECEIVE = """
 umask 077
-mkdir -p "${1%/*}" && cat >"$1.$$" && chmod 700 "$1.$$" && sha256sum <"$1.$$" && mv "$1.$$" "$1"
+mkdir -p "${1%/*}" || exit
+place=$(shared "${1%/*}")
+[ -z "$place" ] || { echo "others can change $place: own it, and run chmod go-w $place" >&2 && exit 1; }
+cat >"$1.$$" && chmod 700 "$1.$$" && sha256sum <"$1.$$" && mv "$1.$$" "$1"
 """
+RECEIVE_SCRIPT = _SHARED + _RECEIVE
 
 
 class HostsUnusable(WorkerError):
@@ -106,7 +126,8 @@ def preflight(
     """
     asked = [library for library in libraries if library.has_launcher]
     launchers = [word for library in asked for word in (library.id, str(library.program))]
-    command = ["sh", "-s", "--", *map(str, workers), "--", *launchers]
+    pairs = [word for worker in workers for word in (str(worker), str(cache.digest(worker)))]
+    command = ["sh", "-s", "--", *pairs, "--", *launchers]
     names = [host.name for host in hosts]
     answers, causes = _of_each(names, lambda name: _examine(name, command, starter, str(native)))
     if causes:
@@ -159,6 +180,9 @@ def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -
     known, here = _ask(starter.argv(command, [host])), os.uname().machine
     if known["arch"] != here:
         raise Unusable(f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind")
+    if known["shared"]:
+        place = known["shared"]
+        raise Unusable(f"others can change {place}, so its workers are not run: own it, and run chmod go-w {place}")
     if known["missing"]:
         for worker in known["missing"]:
             copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
@@ -183,7 +207,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
 def _ask(argv: Sequence[str]) -> dict[str, Any]:
     """A host's facts. Raises Unusable."""
     started_s = time.time()
-    lines = [line.partition(" ")[::2] for line in _said(argv, 10, _ASK.encode()).splitlines()]
+    lines = [line.partition(" ")[::2] for line in _said(argv, 10, (_SHARED + _ASK).encode()).splitlines()]
     ended_s = time.time()
     if ("end", "") not in lines:
         raise Unusable(f"{argv[0]} printed no description of the host")
@@ -196,6 +220,7 @@ def _ask(argv: Sequence[str]) -> dict[str, Any]:
         **_clock(answer.get("clock", ""), started_s, ended_s),
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
         "libraries": {library: version or None for library, _, version in versions},
+        "shared": answer.get("shared"),
         "missing": [rest for word, rest in lines if word == "missing"],
         "broken": {worker: why or "it fails without a word" for worker, _, why in broken},
     }

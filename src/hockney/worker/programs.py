@@ -8,6 +8,16 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 
+def how_it_ended(exit_code: int | None) -> str:
+    """`ended with exit code 3`. The code is negative for a signal: `was killed by SIGSEGV`; None and 0 say nothing."""
+    if not exit_code:
+        return "ended"
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
+    return f"was killed by {name}"
+
+
 def run_program(
     argv: Sequence[str | os.PathLike[str]],
     limit_s: float,
@@ -30,3 +40,12 @@ def run_program(
             if process.returncode is None:  # not reaped yet, so the number is still its own
                 os.killpg(process.pid, signal.SIGKILL)
     return subprocess.CompletedProcess(argv, process.returncode, out, said)
+
+
+def output_of(argv: Sequence[str | os.PathLike[str]]) -> str:
+    """All that a program says on both streams; empty where it cannot be run, or does not end within 10 s."""
+    try:
+        done = run_program(argv, limit_s=10)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return (done.stdout + done.stderr).decode(errors="replace")

@@ -14,7 +14,6 @@ import contextlib
 import functools
 import re
 import secrets
-import signal
 import socket
 import time
 from collections.abc import Callable, Iterable
@@ -343,13 +342,9 @@ class WorkerSession:
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
 
     def _how_it_ended(self, exit_code: int | None) -> str:
-        """`exit_code` is negative for a signal; None and 0 say nothing."""
-        if not exit_code:
-            return "ended"
-        if exit_code > 0:
-            return f"ended with exit code {exit_code}"
-        name = next((known.name for known in signal.Signals if known == -exit_code), f"signal {-exit_code}")
-        return ": ".join(filter(None, (f"was killed by {name}", why_killed(-exit_code, self._oom_kills))))
+        how = how_it_ended(exit_code)
+        why = why_killed(-exit_code, self._oom_kills) if exit_code is not None and exit_code < 0 else ""
+        return ": ".join(filter(None, (how, why)))
 
     def words(self, since: int = 0) -> str:
         """All that the job said for people: Hydra prints on standard output."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hockney.machine.facts import refuse_wrong_kinds
 from hockney.model import (
     Definition,
     Launch,
@@ -242,6 +243,7 @@ def stored_run(
     known = _sound(row, STORED_RUN)
     info = {name: known[name] for name in _RUN_INFO}
     info |= {name: dict(json.loads(info[name])) for name in ("facts", "plan")}
+    refuse_wrong_kinds(info["facts"])
     return StoredRun(
         known["id"], RunInfo(**info), status, known["finished_unix_s"], known["rounds"], launches, warnings
     )

@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,22 @@ static void cut_line(char *text)
     text[strcspn(text, "\r\n")] = '\0';
 }
 
+/* Open a file that this user has written; NULL for any other. The path is in a folder where all may write: a pipe there
+ * would block, and somebody else's file lead to their daemon. */
+static FILE *open_own(const char *path)
+{
+    struct stat facts;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    FILE *file = NULL;
+    if (fd >= 0 && fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == getuid()) {
+        file = fdopen(fd, "r");
+    }
+    if (fd >= 0 && file == NULL) {
+        (void)close(fd);
+    }
+    return file;
+}
+
 /* The address that the user's daemon has published; false if there is none. */
 static bool read_address(char *address, int room)
 {
@@ -99,7 +116,7 @@ static bool read_address(char *address, int room)
     const char *dot = machine == NULL || *machine == '\0' ? "" : ".";
     const int len =
         snprintf(path, sizeof path, "%s/pvmd.%u%s%s", pvm_tmp(), (unsigned)getuid(), dot, *dot == '\0' ? "" : machine);
-    FILE *file = len < 0 || len >= (int)sizeof path ? NULL : fopen(path, "re");
+    FILE *file = len < 0 || len >= (int)sizeof path ? NULL : open_own(path);
     if (file == NULL) {
         return false;
     }

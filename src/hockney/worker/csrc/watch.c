@@ -127,12 +127,31 @@ void hk_watch_done(hk_watch_t *watch, bool is_done)
     watch->is_done = is_done;
 }
 
+/* A library that is not closed leaves its shared memory, here MPICH's. The file is this job's: this process maps it. */
+static void remove_shared_memory(void)
+{
+    static const char start[] = "/dev/shm/mpich_shm_";
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        char *path = strchr(line, '/');
+        if (path != NULL && strncmp(path, start, sizeof start - 1) == 0) {
+            path[strcspn(path, " \n")] = '\0'; /* " (deleted)" follows the name of one that is gone */
+            (void)unlink(path);
+        }
+    }
+    if (maps != NULL) {
+        (void)fclose(maps);
+    }
+}
+
 static void *wait_for_end(void *argument)
 {
     const hk_watch_t *watch = argument;
     struct pollfd entry = {.fd = watch->fd}; /* no events requested: POLLHUP and POLLERR are always reported */
     for (;;) {
         if (poll(&entry, 1, -1) > 0 && entry.revents != 0) {
+            remove_shared_memory();
             _exit(HK_EXIT_FAILED);
         }
     }
