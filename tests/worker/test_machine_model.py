@@ -248,7 +248,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH + COSTS.replace("100", "-3"), "latency.fixed_ns: -3: input should be greater than"),
         (SWITCH + COSTS.replace("100", "'100'"), "'100' is no cost: write a number of ns"),
         (SWITCH + COSTS.replace("100", "true"), "latency.fixed_ns: True: input should be a valid number"),
-        (SWITCH + COSTS + '[[link]]\nbytes_per_s = 1e-6\nsource = "s"\n', "1e-06: input should be greater than or equal"),
+        (SWITCH + COSTS + '[[link]]\nbytes_per_s = 1e-6\nsource = "s"\n', "1e-06: input should be greater"),
         (SWITCH + COSTS + '[[slower]]\nnodes = [77]\nfactor = 2\nsource = "s"\n', "slower.nodes: there is no node 77"),
         (SWITCH + COSTS + '[[slower]]\nnodes = [1]\nfactor = true\nsource = "s"\n', "factor: True: input should be"),
         (SWITCH.replace("4", "1048577") + COSTS, "it has room for 1,048,577 ranks: at most 1,048,576"),
