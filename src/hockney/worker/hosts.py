@@ -109,7 +109,8 @@ def _short(text: str) -> str:
 
 def _check_number(source: str, number: int) -> None:
     if number > _HOSTS_MAX:
-        raise UsageError(f"{_short(source)} names {number:,} hosts, and hockney takes at most {_HOSTS_MAX:,}: name fewer")
+        most = f"hockney takes at most {_HOSTS_MAX:,}"
+        raise UsageError(f"{_short(source)} names {number:,} hosts, and {most}: name fewer")
 
 
 def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tuple[Host, ...]:
@@ -264,4 +265,5 @@ def _parse(source: str, text: str) -> tuple[Host, ...]:
     try:
         return parse_hosts(text)
     except UsageError as error:
-        raise UsageError(f"{source}={_short(text)} cannot be read as a list of hosts: name them with --hosts") from error
+        shown = f"{source}={_short(text)}"
+        raise UsageError(f"{shown} cannot be read as a list of hosts: name them with --hosts") from error

@@ -167,7 +167,7 @@ def test_store_of_a_newer_version(path: Path, readonly: bool) -> None:
 @pytest.mark.parametrize("readonly", [False, True])
 def test_store_of_an_earlier_version_is_refused(path: Path, readonly: bool) -> None:
     fill(path)
-    run_sql(path, "PRAGMA user_version = 8")
+    run_sql(path, "PRAGMA user_version = 9")
     before = path.read_bytes()
     assert refused(path, readonly=readonly) == (
         f"results file {path}: written by an earlier hockney, whose results this one does not read; name another file "

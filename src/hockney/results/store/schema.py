@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterator
 
 APPLICATION_ID = int.from_bytes(b"HKNY", "big")
-VERSION = 9
+VERSION = 10  # smaller ones were never released
 PARENTS = {"run": "store", "launch": "run", "point": "run", "warning": "run", "measurement": "point"}
 
 # The checksum is the last column.

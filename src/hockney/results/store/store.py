@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hockney.errors import DamagedRowWarning, UsageError, WrongStoreError, unknown
+from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
 from hockney.results.store import codec, opening, rows, schema
 from hockney.results.store.lock import alone, is_measured_now
@@ -56,16 +56,20 @@ class Store:
 
     def close(self) -> None:
         with self._border():
-            if self._has_written and not self.is_in_place():
+            if self._has_written and not self._is_in_place():
                 # SQLite leaves the log of a file that was moved where it is: its runs would lose their end, and the
                 # next file of that name would get it.
                 with contextlib.suppress(sqlite3.Error):
                     self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self.db.close()
 
-    def is_in_place(self) -> bool:
-        """Whether the path still leads to the file that was opened."""
+    def _is_in_place(self) -> bool:
         return opening.identity(self.path) == self._opened
+
+    def check_place(self) -> None:
+        """Raises StoreError if the path no longer leads to the file that was opened: a run in it may be lost."""
+        if not self._is_in_place():
+            raise StoreError(f"the results file {self.path} was removed, moved or replaced during this run")
 
     def __enter__(self) -> Store:
         return self
