@@ -39,7 +39,7 @@ class Store:
         self.path = path
         self._has_written = False
         self._opened = opening.identity(path)
-        self._launches_of: dict[int, tuple[int, dict[int, Launch]]] = {}  # by run: the sum of their ids, and they
+        self._launches_of: dict[int, tuple[int, Mapping[int, Launch]]] = {}  # by run: the sum of their ids, and they
         self._timed_s: dict[int, float] = {}  # by run measured here: up to when its time is stored (monotonic clock)
         self._sums: defaultdict[tuple[str, int, str], float] = defaultdict(int)  # what a transaction adds to columns
 
@@ -324,7 +324,6 @@ class Store:
         what = f"a measurement of {stored.point}"
         with self.snapshot():
             point = self._row("point", stored.id)
-            launches = self._launches(self._run(point["run_id"]))
             listed, ids = self._rows(
                 what,
                 "point_id",
@@ -333,6 +332,9 @@ class Store:
                 WHERE point_id = ? ORDER BY measurement.id""",
                 stored.id,
             )
+            _, launches = self._launches_of.get(point["run_id"], (0, {}))
+            if any(row["launch_id"] not in launches for row in listed):
+                launches = self._launches(self._run(point["run_id"]))
         self._compare(what, point["measurement_ids"], ids[stored.id])
         known = [row for row in listed if row["launch_id"] in launches]
         return dict(self._each(what, known, lambda row: (row["id"], rows.measurement(row, stored.point, launches))))
