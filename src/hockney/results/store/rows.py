@@ -1,6 +1,6 @@
 """Values from and to rows: those of model.py, and those that only the store knows.
 
-A row is a dictionary by column, whose checksum was right. Its reader raises one of DAMAGE if it is none of hockney's.
+A row is a dictionary by column, whose checksum was right: it is as hockney wrote it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from hockney.results.store import codec
 from hockney.results.traits import pattern_traits, transport_traits
 
 Row = Mapping[str, Any]
-DAMAGE = (ValueError, TypeError, AttributeError, LookupError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def run_values(info: RunInfo) -> dict[str, Any]:
 def stored_run(
     row: Row, status: RunStatus, launches: Mapping[int, Launch], warnings: tuple[Warning_, ...]
 ) -> StoredRun:
-    """A stored run from its row; raises one of DAMAGE."""
+    """A stored run from its row."""
     info = {name: row[name] for name in _RUN} | {name: dict(json.loads(row[name])) for name in ("facts", "plan")}
     ended = row["finished_unix_s"], row["measured_s"], row["rounds"]
     return StoredRun(row["id"], RunInfo(**info), status, *ended, launches, warnings)
@@ -149,7 +148,7 @@ def launch_values(launch: Launch) -> dict[str, Any]:
 
 
 def launch(row: Row) -> Launch:
-    """A launch from its row; raises one of DAMAGE."""
+    """A launch from its row."""
     known = {name: row[name] for name in ("transport", "library", "ranks", "started_unix_s", "clock_ns")}
     known |= {name: tuple(json.loads(row[name])) for name in ("argv", "cpus", "hosts", "bound")}
     return Launch(index=row["launch_index"], oversubscribed=bool(row["oversubscribed"]), **known)
@@ -162,7 +161,7 @@ def point_values(point: Point) -> dict[str, Any]:
 
 
 def stored_point(row: Row, facts: Mapping[str, Any]) -> StoredPoint:
-    """From the row of a point; `facts` are those of its run. Raises one of DAMAGE."""
+    """From the row of a point; `facts` are those of its run."""
     known = {name: row[name] for name in _POINT}
     known["options"] = tuple(sorted(json.loads(known["options"]).items()))
     traits = pattern_traits(facts, known["pattern"])
@@ -199,7 +198,7 @@ def measurement_values(measurement: Measurement, blob: bytes) -> dict[str, Any]:
 
 
 def measurement(row: Row, point: Point, launches: Mapping[int, Launch]) -> Measurement:
-    """A measurement from its row, which holds its samples as well; raises one of DAMAGE."""
+    """A measurement from its row, which holds its samples as well. Raises ValueError or TypeError for damaged ones."""
     if zlib.crc32(row["elapsed_ns"]) != row["samples_crc"]:
         raise ValueError("samples of another checksum")
     known = {name: row[name] for name in _PLAIN} | {name: tuple(json.loads(row[name])) for name in _PER_RANK}
@@ -220,7 +219,7 @@ def measurement(row: Row, point: Point, launches: Mapping[int, Launch]) -> Measu
 def measurement_summary(
     row: Row, transport: str, launches: Mapping[int, Launch], definitions: dict[Any, Definition]
 ) -> MeasurementSummary:
-    """From the row of a measurement; `definitions` are those made so far. Raises one of DAMAGE."""
+    """From the row of a measurement; `definitions` are those made so far."""
     key = tuple(row[name] for name in _DEFINITION)
     definition = definitions.get(key) or definitions.setdefault(key, Definition(*key))
     floor_ns = _pair(row["floor_before_ns"], row["floor_after_ns"])

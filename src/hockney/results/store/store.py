@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
@@ -23,7 +23,6 @@ from hockney.results.store.schema import roll_back, transaction
 from hockney.units import counted, parse_count
 
 _IS_MISSING = "is missing; restore the file from a copy"
-Value = TypeVar("Value")
 _Packed = tuple[Point, dict[str, Any], bytes]
 
 
@@ -197,7 +196,7 @@ class Store:
             of_run[point["run_id"]].append(point)
         for row in runs:
             self._compare(f"a point of run {row['id']}", row["point_ids"], ids[row["id"]])
-        return self._each("run {id}", runs, lambda row: self._summary(row, of_run[row["id"]]))
+        return [self._summary(row, of_run[row["id"]]) for row in runs]
 
     def _runs(self) -> list[rows.Row]:
         runs, ids = self._rows("run {id}", "store_id", "SELECT * FROM run ORDER BY id")
@@ -216,7 +215,7 @@ class Store:
         )
 
     def _status(self, row: rows.Row) -> RunStatus:
-        """A killed program cannot store the end of its run, but its lock is gone. Raises ValueError."""
+        """A killed program cannot store the end of its run, but its lock is gone."""
         status = RunStatus(row["status"])
         is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, row["id"])
         return RunStatus.KILLED if is_left else status
@@ -252,30 +251,22 @@ class Store:
         with self.snapshot():
             row = self._run(run_id)
             launches, warned = dict(self._launches(row)), self._children(row, "warning", f"a warning of run {run_id}")
-        limits = tuple(self._each(f"a warning of run {run_id}", warned, rows.warning))
-        try:
-            return rows.stored_run(row, self._status(row), launches, limits)
-        except rows.DAMAGE as damage:
-            raise self._damaged(run_id) from damage
+        return rows.stored_run(row, self._status(row), launches, tuple(map(rows.warning, warned)))
 
     def _run(self, run_id: int) -> rows.Row:
         for row, is_sound in self._read("SELECT * FROM run WHERE id = ?", run_id):
-            if not is_sound:
-                raise self._damaged(run_id)
-            return row
+            if is_sound:
+                return row
+            text = f"results file {self.path}: run {run_id} is damaged; name another run, or restore the file"
+            raise WrongStoreError(f"{text} from a copy")
         raise UsageError(f"there is no run {run_id} in {self.path}; list its runs", argv=("hockney", "runs"))
-
-    def _damaged(self, run_id: int) -> WrongStoreError:
-        text = f"results file {self.path}: run {run_id} is damaged; name another run, or restore the file from a copy"
-        return WrongStoreError(text)
 
     def _launches(self, run: rows.Row) -> Mapping[int, Launch]:
         """Those of a run, by number. They are read again if there are new ones: they never change."""
         ids, known = self._launches_of.get(run["id"], (0, {}))
         if ids != run["launch_ids"]:
-            what = f"launch {{id}} of run {run['id']}"
-            launches = self._children(run, "launch", what)
-            known = dict(self._each(what, launches, lambda row: (row["id"], rows.launch(row))))
+            launches = self._children(run, "launch", f"launch {{id}} of run {run['id']}")
+            known = {row["id"]: rows.launch(row) for row in launches}
             self._launches_of[run["id"]] = run["launch_ids"], known
         return known
 
@@ -286,24 +277,20 @@ class Store:
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
-        what = f"a point of run {run_id}"
         with self.snapshot():
             run = self._run(run_id)
-            points = self._children(run, "point", what)
-        facts: dict[str, Any] = {}
-        with contextlib.suppress(*rows.DAMAGE):
-            facts = dict(json.loads(run["facts"]))
-        return self._each(what, points, lambda row: rows.stored_point(row, facts))
+            points = self._children(run, "point", f"a point of run {run_id}")
+        facts = json.loads(run["facts"])
+        return [rows.stored_point(row, facts) for row in points]
 
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
         """All measurements of a run without their samples, by point, then in the order of writing."""
-        what = f"a measurement of run {run_id}"
         with self.snapshot():
             run = self._run(run_id)
             launches = self._launches(run)
             points = {row["id"]: row for row in self._children(run, "point", f"a point of run {run_id}")}
             stored, ids = self._rows(
-                what,
+                f"a measurement of run {run_id}",
                 "point_id",
                 """SELECT measurement.* FROM point JOIN measurement ON measurement.point_id = point.id
                 WHERE point.run_id = ? ORDER BY measurement.point_id, measurement.id""",
@@ -313,11 +300,11 @@ class Store:
             if row["measurement_ids"] != ids[point_id]:
                 self._report(f"a measurement of {rows.stored_point(row, {}).point} {_IS_MISSING}")
         definitions: dict[Any, Definition] = {}
-        return self._each(
-            what,
-            [row for row in stored if row["launch_id"] in launches and row["point_id"] in points],
-            lambda row: rows.measurement_summary(row, points[row["point_id"]]["transport"], launches, definitions),
-        )
+        return [
+            rows.measurement_summary(row, points[row["point_id"]]["transport"], launches, definitions)
+            for row in stored
+            if row["launch_id"] in launches and row["point_id"] in points
+        ]
 
     def measurements(self, stored: StoredPoint) -> dict[int, Measurement]:
         """A point's measurements with their samples, by their number, in the order of writing."""
@@ -336,8 +323,14 @@ class Store:
             if any(row["launch_id"] not in launches for row in listed):
                 launches = self._launches(self._run(point["run_id"]))
         self._compare(what, point["measurement_ids"], ids[stored.id])
-        known = [row for row in listed if row["launch_id"] in launches]
-        return dict(self._each(what, known, lambda row: (row["id"], rows.measurement(row, stored.point, launches))))
+        known = {}
+        for row in listed:
+            if row["launch_id"] in launches:
+                try:
+                    known[row["id"]] = rows.measurement(row, stored.point, launches)
+                except (ValueError, TypeError):  # samples that are damaged, or are not there
+                    self._report(f"{what} is damaged and left out")
+        return known
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -373,16 +366,6 @@ class Store:
             if is_sound:
                 return row
         raise sqlite3.DatabaseError(schema.DAMAGED)
-
-    def _each(self, what: str, found: Iterable[rows.Row], read: Callable[[rows.Row], Value]) -> list[Value]:
-        """The values of rows. One that cannot be read is reported and left out."""
-        values = []
-        for row in found:
-            try:
-                values.append(read(row))
-            except rows.DAMAGE:  # noqa: PERF203  # each row by itself
-                self._report(f"{what.format_map(row)} is damaged and left out")
-        return values
 
     def _compare(self, what: str, expected: int | None, ids: int) -> None:
         if expected != ids:
