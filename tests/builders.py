@@ -16,7 +16,7 @@ from hockney.analysis.pairs import PairMatrix
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.figures import Figure, Frame, summary_of
 from hockney.results.runs import Run, Series
-from hockney.results.store import StoredPoint, StoredRun
+from hockney.results.store import StoredPoint, StoredRun, schema
 from hockney.results.traits import pattern_traits
 from hockney.stats import classify
 from hockney.stats.interval import Interval
@@ -127,7 +127,7 @@ def make_info(label: str | None = None, **more: Any) -> RunInfo:
 
 def make_stored(suite: str, plan: dict[str, Any]) -> StoredRun:
     """A stored run with this plan, without launches."""
-    return StoredRun(1, make_info(suite=suite, plan=plan), RunStatus.DONE, None, 0, {}, ())
+    return StoredRun(1, make_info(suite=suite, plan=plan), RunStatus.DONE, None, 0.0, 0, {}, ())
 
 
 def make_launch(transport: str = "shm", **more: Any) -> Launch:
@@ -194,6 +194,14 @@ def run_sql(path: Path, *statements: str) -> list[Any]:
         for statement in statements:
             rows = db.execute(statement).fetchall()
     return rows
+
+
+def set_columns(db: sqlite3.Connection, table: str, columns: str, *values: object) -> None:
+    """Change columns of all rows of a table of a store, as if hockney had written them."""
+    db.create_function("checksum", -1, schema.checksum)
+    db.execute(f"UPDATE {table} SET {columns}", values)
+    for (row_id,) in db.execute(f"SELECT id FROM {table}").fetchall():
+        schema.seal(db, table, row_id)
 
 
 def copied_tree(copy: Path) -> Path:

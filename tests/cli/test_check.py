@@ -17,7 +17,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare import delayed
 from tests.analysis.compare.made import add_run, curve
-from tests.builders import make_info, make_point
+from tests.builders import make_info, make_point, set_columns
 from tests.cli.support import call_here
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
@@ -208,7 +208,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
 def test_command_prints_what_the_baseline_could_not_decide(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve("shm", (8,)), failed={make_point(64): "rank 1\x07 hung"})
-        opened.db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm", time_s=0.3).as_json()),))
+        set_columns(opened.db, "run", "plan = ?", json.dumps(delayed.plan("shm", time_s=0.3).as_json()))
     arguments = ("--baseline", "last", "--max-slowdown", "1000000%", "--patience", "1s", "--junit", "j.xml")
     done = call_here(tmp_path, "check", *arguments)
     assert done.returncode == 3, done.stderr

@@ -442,3 +442,36 @@ def test_each_cause_alone_decides_how_a_run_ends(
     monkeypatch.setattr("hockney.cli.measuring.running.measure", outcome)
     arguments = ["run", what, "-t", "shm", *(["--bytes", "8"] if what != "quick" else []), "--store"]
     assert execute([*arguments, str(tmp_path / "r.db")]) == code
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "300ms"),
+        (
+            "compare",
+            "--interleave",
+            "pingpong",
+            "--base-transport",
+            "shm",
+            "--new-transport",
+            "threads",
+            "--bytes",
+            "8",
+        ),
+    ],
+    ids=["run", "compare"],
+)
+def test_a_results_file_removed_while_it_is_written_is_noticed(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def removes(store: Store, run_id: int, status: RunStatus) -> None:
+        finish(store, run_id, status)
+        store.path.unlink(missing_ok=True)
+
+    finish = Store.finish_run
+    monkeypatch.setattr(Store, "finish_run", removes)
+    path = tmp_path / "r.db"
+    time = () if "--time" in words else ("--time", "2s")
+    assert execute([*words, *time, "--store", str(path)]) == 3
+    assert f"the results file {path} was removed, moved or replaced during this run" in capsys.readouterr().err

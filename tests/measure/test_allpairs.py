@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.builders import set_columns
 from tests.shared import finished, script
 
 from hockney.analysis.explain import explain_run
@@ -106,7 +107,7 @@ def measured_pairs(agent: Path, store: Path, time: str) -> tuple[str, dict[Load,
     said = measure(agent, store, "allpairs", "--precision", "0.1%", "--time", time)
     # Real hosts would not contend: these share the CPUs, so sentences on floors and paces are left out.
     with sqlite3.connect(store) as database:
-        database.execute("UPDATE measurement SET pace_ns = NULL, floor_before_ns = 1e6, floor_after_ns = 1e6")
+        set_columns(database, "measurement", "pace_ns = NULL, floor_before_ns = 1e6, floor_after_ns = 1e6")
     with Store.open(store, readonly=True) as results:
         run = Run(results, 1)
         matrices = {matrix.load: matrix for matrix in pair_matrices(run)}

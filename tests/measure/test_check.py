@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.analysis.compare import delayed
 from tests.analysis.compare.made import add_run, curve
-from tests.builders import make_point
+from tests.builders import make_point, set_columns
 from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 from tests.shared import finished
@@ -151,7 +151,7 @@ def test_a_baseline_keeps_its_plan(catalogue: Catalogue, store: Store) -> None:
 def test_launches_that_a_check_added_are_not_in_the_next_plan(catalogue: Catalogue, store: Store) -> None:
     """A run planned with five launches that got more because it was a check."""
     base = add_run(store, curve("shm", (8,)), launches=30)
-    store.db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm", launches=5).as_json()),))
+    set_columns(store.db, "run", "plan = ?", json.dumps(delayed.plan("shm", launches=5).as_json()))
     assert plan_of_baseline(store, base, catalogue).launches == 6
 
 
@@ -167,7 +167,7 @@ def test_a_baseline_of_two_launches_is_refused(catalogue: Catalogue, store: Stor
 def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
     base = add_run(store, curve("shm", (8,)) | curve("mpi@gone-1.0", (8,)))
     plan = delayed.plan("shm", sizes=(8,))
-    store.db.execute("UPDATE run SET plan = ?", (json.dumps(plan.as_json()),))  # as a real run has one
+    set_columns(store.db, "run", "plan = ?", json.dumps(plan.as_json()))  # as a real run has one
     result = delayed.check_again(catalogue, store, base, patience_s=0.1)
     reasons = {change.point.transport: change.reasons for change in result.changes}
     facts = {"run": result.new, "message": "mpi@gone-1.0 is no longer here"}
@@ -181,7 +181,7 @@ def test_only_a_new_library_replaces_one_that_is_gone(catalogue: Catalogue, stor
     plans = []
     for had in (["shm", gone, other], ["shm", gone]):
         base = add_run(store, curve(gone, (8,)) | curve("shm", (8,)), facts={"transports": had})
-        store.db.execute("UPDATE run SET plan = ?", (json.dumps(delayed.plan("shm").as_json()),))
+        set_columns(store.db, "run", "plan = ?", json.dumps(delayed.plan("shm").as_json()))
         plans.append(plan_of_baseline(store, base, here))
     assert [[point.transport for point in plan.points] for plan in plans] == [["shm"], [other, "shm"]]
     assert [skipped.reason for skipped in plans[0].skipped] == [f"{gone} is no longer here"]

@@ -207,3 +207,15 @@ def test_run_without_points(store: Store) -> None:
 def test_export_of_a_store_opened_to_read(store: Store, full: int) -> None:
     with Store.open(store.path, readonly=True) as reader:
         assert len(csv_of(reader, full)) == 4
+
+
+@pytest.mark.parametrize("label", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
+def test_no_text_in_csv_is_a_formula(label: str, store: Store) -> None:
+    """Only texts: a number below 0 stays one."""
+    run_id = store.create_run(make_info(label), [make_point(options=(("-x", "1"),))])
+    stream = io.StringIO()
+    write_csv(Run(store, run_id), stream)
+    (row,) = csv.DictReader(io.StringIO(stream.getvalue()))
+    assert row["label"] == {"\t=1": r"\t=1", "\r=1": r"\r=1"}.get(label, f"'{label}")
+    assert row["options"] == "'-x=1"
+    assert row["bytes"] == "8"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.shared import finished
 from tests.worker.sim import SIM, lines, refused, simulate
+from tests.worker.test_native import measure
 
 from hockney.worker.build import build_worker
 from hockney.worker.machine_model import compiled_file, load_model
@@ -112,3 +113,34 @@ def test_no_model(tmp_path: Path) -> None:
 def test_comments_and_blank_lines(tmp_path: Path) -> None:
     answers, done = simulate(tmp_path, ["", "# a comment", *lines(latency="5 0 0 # ns"), "  "], 2, "quit")
     assert (answers[0]["kind"], done.returncode) == ("bye", 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "pattern", "size"),
+    [
+        (lines("link 0 1e-6 0", send_cpu=100), "pingpong", 8),
+        (lines("link 0 0 1e15", send_cpu=100), "pingpong", 8),
+        (lines(send_cpu=1e15), "pingpong", 8),
+        (lines(out=5e14), "alltoall", 8),
+        (lines("noise lognormal 5", send_cpu=1e14), "pingpong", 8),
+        (lines("node_factor 1e6 0", send_cpu=1e14), "pingpong", 8),
+        (lines("barrier 1e15 0"), "barrier", 0),
+    ],
+)
+def test_virtual_time_never_wraps_round(model: list[str], pattern: str, size: int, tmp_path: Path) -> None:
+    """A link of 1e-6 B/s gave 600 ns."""
+    answers, done = simulate(tmp_path, model, 4, measure(pattern, size, batch=1, samples=5))
+    assert done.returncode == 0
+    assert answers[0]["kind"] == "error"
+    assert answers[0]["message"].startswith("it takes more than 13 days of virtual time")
+
+
+def test_a_point_that_takes_less_is_simulated_after_one_that_takes_too_long(tmp_path: Path) -> None:
+    commands = [measure("pingpong", size, batch=1, samples=1) for size in (8, 0)]
+    first, second, _ = simulate(tmp_path, lines("link 0 1e-6 0", send_cpu=100), 2, *commands)[0]
+    assert (first["kind"], second["kind"], second["elapsed_ns"]) == ("error", "measure", [[200], [200]])
+
+
+def test_long_times_below_the_end_are_right(tmp_path: Path) -> None:
+    answers, _ = simulate(tmp_path, lines("link 0 1 0"), 2, measure("oneway", 100_000, batch=1, samples=1))
+    assert answers[0]["elapsed_ns"][1] == [100_000 * 10**9]

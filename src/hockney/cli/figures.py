@@ -159,6 +159,7 @@ def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
     if any(row.figure.is_short for row in rows):
         render.note(SHORT_NOTE, style="yellow")
     is_measured = any(row.figure.interval_over != EXACT for row in rows)
+    _say_unverified(row.figure for row in rows)
     advice = launches_advice(run, (row.figure for row in rows)) if is_measured else None
     if advice:
         render.note(advice, style="dim")
@@ -166,6 +167,12 @@ def _print_notes(run: Run, rows: Sequence[_Row]) -> None:
     if is_measured and has_interval and run.launch_count == 1:
         fix = fix_text(more_launches(run.id, run.info, LAUNCHES_WANTED))
         render.note(f"Intervals cover one launch only, not the variation between launches. {fix}.", style="dim")
+
+
+def _say_unverified(figures: Iterable[Figure]) -> None:
+    count = sum(figure.verified is False for figure in figures)
+    if count:
+        render.note(f"Payloads of {counted(count, 'figure')} were never verified.", style="yellow")
 
 
 # ---- one row per size -----------------------------------------------------------------------------------------------
@@ -200,6 +207,7 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
         render.note(advice)
     if SHORT_MARK in cells:
         render.note(SHORT_NOTE)
+    _say_unverified(of_all)
     _print_endings(run, shown, verbose=verbose)
 
 

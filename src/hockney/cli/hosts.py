@@ -152,10 +152,9 @@ def health_json(health: Health) -> dict[str, Any]:
 def print_health(run: Run, health: Health) -> None:
     """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
     known = health.matrices
-    took_s = (run.finished_unix_s or run.info.started_unix_s) - run.info.started_unix_s
     render.title(
         f"{counted(len(known.hosts), 'host')}, {known.measured:,} of {counted(known.pairs, 'pair')} measured "
-        f"in {format_duration_s(took_s)}",
+        f"in {format_duration_s(run.measured_s)}",
         first=True,
     )
     if len(known.hosts) > HOSTS_MAX:

@@ -21,7 +21,7 @@ from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
-from hockney.errors import ExitCode, HockneyError
+from hockney.errors import ExitCode
 from hockney.measure import run as running
 from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
@@ -96,8 +96,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
         render.print_json(command, document)
     else:
         _print(run, tables, catalogue, verbose=output.verbose)
-    if not results.is_in_place():
-        raise HockneyError(f"the results file {results.path} was removed, moved or replaced during this run")
+    results.check_place()
     if not (output.quiet and is_done):
         ending = render.wrapped(_ending(outcome, run, results.path, is_empty=is_empty), rest="  ")
         remark("\n".join(["", *ending]))
@@ -147,6 +146,7 @@ def measuring(
     with Store.open(store, create=create) as results, contextlib.closing(display):
         try:
             yield catalogue, results, display
+            results.check_place()
         except KeyboardInterrupt as interrupt:
             raise KeyboardInterrupt(display.kept()) from interrupt
 

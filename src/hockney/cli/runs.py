@@ -70,8 +70,6 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
 
 
 def _time_text(run: RunSummary) -> str:
-    if run.measured_least_s is None:
-        return "-"
     return format_duration_s(run.measured_least_s) + (" or more" if run.measured_s is None else "")
 
 

@@ -50,7 +50,12 @@ def write_csv(run: Run, stream: TextIO) -> None:
     writer.writeheader()
     for series in run.each_series():
         for row in rows_of(run, series):
-            writer.writerow({name: printable(v) if isinstance(v, str) else v for name, v in row.items()})
+            writer.writerow({name: _cell(value) if isinstance(value, str) else value for name, value in row.items()})
+
+
+def _cell(text: str) -> str:
+    """A text that no spreadsheet takes for a formula; `printable` leaves no tab or carriage return at its begin."""
+    return f"'{printable(text)}" if text.startswith(("=", "+", "-", "@")) else printable(text)
 
 
 def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:

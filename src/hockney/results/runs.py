@@ -94,7 +94,7 @@ class Run:
         self.label = stored.info.label
         self.facts: dict[str, Any] = stored.info.facts
         self.status: RunStatus = stored.status
-        self.finished_unix_s = stored.finished_unix_s
+        self.finished_unix_s, self.measured_s = stored.finished_unix_s, stored.measured_s
         self.rounds = stored.rounds
         self.launches: Mapping[int, Launch] = stored.launches
         self.warnings: tuple[Warning_, ...] = stored.warnings

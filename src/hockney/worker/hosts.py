@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hockney.errors import UsageError
+from hockney.machine.files import named_text
 from hockney.worker.programs import run_program
 
 _HOSTS_MAX = 4096
@@ -38,10 +39,11 @@ class Host(NamedTuple):
 @functools.lru_cache(maxsize=8)  # each point of a plan asks
 def parse_hosts(text: str) -> tuple[Host, ...]:
     """`n1,n2`, `n[01-16,20]`, `n[1-4]:2` -> hosts. Raises UsageError, also for a host that is named twice."""
-    words = [word.strip() for word in re.split(r",(?![^[]*\])", text)]  # not at commas within brackets
+    words = [word.strip() for word in re.findall(r"(?:\[[^[\]]*\]|[^,])+", text)]  # commas within brackets are theirs
     hosts = [host for word in words if word for host in _expand(word)]
     if not hosts:
         raise UsageError(f"--hosts names no host: {_EXAMPLE}")
+    _check_number("--hosts", len(hosts))
     seen: set[str] = set()
     for host in hosts:
         if host.name in seen:
@@ -86,13 +88,8 @@ def read_hostfile(path: Path) -> tuple[Host, ...]:
 
     Raises UsageError.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise UsageError(f"the host file {path} cannot be read: {reason}") from error
     hosts: dict[str, Host] = {}
-    for line in lines:
+    for line in named_text(path, "host file").splitlines():
         words = re.sub(r"\s+slots=", ":", line.partition("#")[0]).split()
         if len(words) > 1:
             raise UsageError(f"'{line.strip()}' in {path} is no host: write n1, n1:2 or n1 slots=2")
@@ -102,7 +99,18 @@ def read_hostfile(path: Path) -> tuple[Host, ...]:
             hosts[host.name] = Host(host.name, slots)
     if not hosts:
         raise UsageError(f"the host file {path} names no host")
+    _check_number(f"the host file {path}", len(hosts))
     return tuple(hosts.values())
+
+
+def _short(text: str) -> str:
+    return text if len(text) < 200 else f"{text[:200]}…"
+
+
+def _check_number(source: str, number: int) -> None:
+    if number > _HOSTS_MAX:
+        most = f"hockney takes at most {_HOSTS_MAX:,}"
+        raise UsageError(f"{_short(source)} names {number:,} hosts, and {most}: name fewer")
 
 
 def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tuple[Host, ...]:
@@ -132,9 +140,9 @@ def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tupl
 def _expand(word: str) -> Iterable[Host]:
     """`n[1-2]:4` -> two hosts. Raises UsageError."""
     match = _WORD.fullmatch(word)
-    names = _names(match[1]) if match else []
+    names = _names(match[1]) if match and word.count("[") < 10 else []
     if match is None or not names or not all(map(_NAME.fullmatch, names)):
-        raise UsageError(f"'{word}' is not a host: {_EXAMPLE}")
+        raise UsageError(f"'{_short(word)}' is not a host: {_EXAMPLE}")
     return [Host(name, int(match[2]) if match[2] else None) for name in names]
 
 
@@ -147,12 +155,12 @@ def _names(text: str) -> list[str]:
     for span in match[2].split(","):
         ends = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", span, re.ASCII)
         first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
-        if ends is None or not first <= last < first + _HOSTS_MAX:
+        if ends is None or last < first:
             return []
+        _check_number(text, len(numbers) + last - first + 1)
         numbers += [f"{number:0{len(ends[1])}}" for number in range(first, last + 1)]
     rest = _names(match[3]) if match[3] else [""]
-    if len(numbers) * len(rest) > _HOSTS_MAX:
-        raise UsageError(f"{text} names more than {_HOSTS_MAX} hosts")
+    _check_number(text, len(numbers) * len(rest))
     return [f"{match[1]}{number}{end}" for number in numbers for end in rest]
 
 
@@ -208,12 +216,12 @@ def current_allocation() -> Allocation | None:
     nodefile = hostlist = ""
     try:
         if "PBS_NODEFILE" in os.environ:
-            nodefile = Path(os.environ["PBS_NODEFILE"]).read_text(encoding="utf-8")
+            nodefile = named_text(Path(os.environ["PBS_NODEFILE"]), "PBS_NODEFILE")
         if "FLUX_URI" in os.environ:
             done = run_program(["flux", "hostlist", "local"], limit_s=10)
             done.check_returncode()
             hostlist = done.stdout.decode().strip()
-    except (OSError, UnicodeDecodeError, subprocess.SubprocessError) as error:
+    except (UsageError, OSError, UnicodeDecodeError, subprocess.SubprocessError) as error:
         raise UsageError(f"the hosts of this job cannot be read ({error}): name them with --hosts") from error
     known = find_allocation(os.environ, nodefile=nodefile, hostlist=hostlist)
     if known is not None and len(known.hosts) == 1 and not _is_this(known.hosts[0]):
@@ -257,4 +265,5 @@ def _parse(source: str, text: str) -> tuple[Host, ...]:
     try:
         return parse_hosts(text)
     except UsageError as error:
-        raise UsageError(f"{source}={text} cannot be read as a list of hosts: name them with --hosts") from error
+        shown = f"{source}={_short(text)}"
+        raise UsageError(f"{shown} cannot be read as a list of hosts: name them with --hosts") from error

@@ -40,10 +40,11 @@ def _is_name(names: dict[str, Any]) -> dict[str, Any]:
     return names
 
 
-Ns = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
+Ns = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False, strict=True)]  # strict: true is no number
+Factor = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, lt=1 << 53, strict=True)]
 Positive = Annotated[int, Field(ge=1, lt=1 << 53, strict=True)]
-Rate = Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)]
+Rate = Annotated[float, Field(ge=1, le=1e18, allow_inf_nan=False, strict=True)]
 Text = Annotated[str, Field(min_length=1)]
 Numbers = Annotated[tuple[Positive, ...], AfterValidator(some)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]
@@ -112,7 +113,7 @@ class CostSegment(_Sourced):
 class CostClass(_Table):
     """The pairs of ranks with these costs: the first class that holds counts. Without a condition: all pairs."""
 
-    same_node: bool = False
+    same_node: Annotated[bool, Field(strict=True)] = False
     switches: Annotated[tuple[Count, ...], BeforeValidator(listed), Field(min_length=1, max_length=2)] | None = None
     within: str | None = None
     segment: Annotated[tuple[CostSegment, ...], AfterValidator(some)]
@@ -147,7 +148,7 @@ class Cpu(_Sourced):
     per_node: Positive = 1
     slice_ns: Ns = 0.0
     compute_fixed_ns: Ns = 0.0
-    compute_factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
+    compute_factor: Factor = 1.0
     flops_per_s: Rate | None = None
 
 
@@ -155,8 +156,8 @@ class NoiseModel(_Sourced):
     """Each CPU cost and latency times a lognormal factor, or plus an exponential time."""
 
     law: Literal["lognormal", "exponential"]
-    sigma: Annotated[float, Field(gt=0, le=5)] | None = None
-    mean_ns: Annotated[float, Field(gt=0, le=1e12)] | None = None
+    sigma: Annotated[Factor, Field(le=5)] | None = None
+    mean_ns: Annotated[float, Field(gt=0, le=1e12, strict=True)] | None = None
 
     @model_validator(mode="after")
     def _has_its_number(self) -> NoiseModel:
@@ -369,7 +370,7 @@ class Slower(_Sourced):
     """Nodes whose CPU, ports and streams take `factor` times as long."""
 
     nodes: Nodes
-    factor: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+    factor: Factor
 
 
 class Placement(_Sourced):
@@ -383,7 +384,7 @@ class VariantChoice(_Table):
     """Which variants measure a suite's points; the first that fits a point counts, without any the plain model."""
 
     pattern: Texts = ()
-    ranks: Annotated[tuple[int, ...], BeforeValidator(listed)] = ()
+    ranks: Annotated[tuple[Count, ...], BeforeValidator(listed)] = ()
     options: Annotated[dict[str, str], BeforeValidator(texts)] = Field(default_factory=dict)
     variants: Annotated[Texts, AfterValidator(some)]
     read_from: Text
@@ -466,11 +467,15 @@ class MachineModel(_Table):
     @model_validator(mode="after")
     def _places_are_known(self) -> MachineModel:
         placement, nodes = self.placement, self.topology.shape.nodes
-        for key in ("nodes", "second_half") if placement is not None else ():
-            last = max(getattr(placement, key) or (0,))
-            if last >= nodes:
-                raise ValueError(f"placement.{key}: there is no node {last} among {nodes}")
         most = nodes * self.ranks_per_node
+        if most > RANKS_MAX:
+            raise ValueError(f"it has room for {most:,} ranks: at most {RANKS_MAX:,} can be simulated")
+        named = [(f"placement.{key}", getattr(placement, key, None)) for key in ("nodes", "second_half")]
+        named += [("slower.nodes", slower.nodes) for slower in self.slower]
+        for key, numbers in named:
+            last = max(numbers or (0,))
+            if last >= nodes:
+                raise ValueError(f"{key}: there is no node {last} among {nodes}")
         for key in ("ranks", "default_ranks") if placement is None else ():
             if getattr(self, key) > most:
                 raise ValueError(f"{key}: {getattr(self, key)} do not fit: the nodes take {counted(most, 'rank')}")

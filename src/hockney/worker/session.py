@@ -38,6 +38,7 @@ from hockney.worker.errors import (
     how_to_wait_longer,
 )
 from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
+from hockney.worker.programs import how_it_ended
 
 Answer = TypeVar("Answer", bound=answers.Answer)
 

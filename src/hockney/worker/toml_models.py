@@ -70,11 +70,7 @@ def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The content of a file. Raises UsageError for one that cannot be read or is not TOML."""
     try:
-        return files.read_toml(path)
-    except OSError as error:
-        raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not a {what}: it is not UTF-8 text") from error
+        return files.parse_toml(files.named_text(path, what))
     except RecursionError as error:
         raise UsageError(f"{path} is not a {what}: its tables and lists are nested too deeply") from error
     except ValueError as error:  # of TOML, or of Python for a number of thousands of digits

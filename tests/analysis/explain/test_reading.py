@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.analysis.compare.made import add_run
 from tests.analysis.explain.readings import curve, gaps_of, line, near, reading
-from tests.builders import SLOWEST, make_info, make_launch, make_point
+from tests.builders import SLOWEST, make_info, make_launch, make_point, set_columns
 from tests.report.runs import Made, measurement_of, options, store_run, stored
 
 from hockney.analysis.explain import Explanation, explain, explain_run
@@ -104,7 +104,7 @@ def test_a_run_that_ended_early_says_so_and_how_to_resume_it(tmp_path: Path, sta
     path = tmp_path / "r.db"
     assert [note.code for note in explained(path, pingpongs()).notes] == ["one launch"]
     with Store.open(path) as store:
-        store.db.execute("UPDATE run SET status = ?", (status,))
+        set_columns(store.db, "run", "status = ?", status)
         (note,) = explain_run(stored(store)).notes
     assert (note.code, note.facts["how"]) == ("ended early", how)
     assert note.fix is not None
@@ -115,7 +115,7 @@ def test_a_note_says_that_a_run_is_being_measured(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     store_run(path, "mine", pingpongs())
     with Store.open(path) as store:
-        store.db.execute("UPDATE run SET status = 'running'")
+        set_columns(store.db, "run", "status = 'running'")
         with alone(path, 1):
             assert [note.code for note in explain_run(stored(store)).notes] == ["still running"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import random
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -16,12 +15,13 @@ from tests.cli.support import fill
 
 from hockney.cli import execute
 from hockney.results.store.codec import encode
+from hockney.results.store.schema import make
 
 VALUES = ("x", -1, b"\x00\xff", '{"a":[1]}', float("inf"), None)
 BELOW_ZERO = np.array([[40, -1], [40, 40]], dtype=np.int64)
 COMMANDS = (
-    ("runs", "--json"), ("show", "2"), ("explain", "2"), ("compare", "1", "2"),
-    ("export", "2", "--csv"), ("export", "2", "--json", "--samples"),
+    ("runs", "--json"), ("show", "2"), ("export", "2", "--csv"), ("export", "2", "--json", "--samples"),
+    ("explain", "2"), ("compare", "1", "2"),
 )  # fmt: skip
 
 
@@ -40,51 +40,73 @@ def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def columns() -> Iterator[tuple[str, str]]:
     """Of every table."""
-    with contextlib.closing(sqlite3.connect(":memory:")) as db:
-        from hockney.results.store.schema import migrate
-
-        db.isolation_level = None
-        migrate(db)
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        make(db)
         tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
         for (table,) in tables.fetchall():
             yield from ((table, row[1]) for row in db.execute(f"PRAGMA table_info({table})").fetchall())
 
 
-def codes(path: Path, capsys: pytest.CaptureFixture[str], case: object) -> set[int]:
-    """The exit codes of all commands; each must end as documented, with sentences."""
-    exit_codes = set()
-    for words in COMMANDS:
+def outcomes(
+    path: Path, capsys: pytest.CaptureFixture[str], case: object, commands: tuple[tuple[str, ...], ...] = COMMANDS
+) -> dict[tuple[str, ...], tuple[int, str]]:
+    """The exit codes and outputs of commands; each must end as documented, with sentences."""
+    known = {}
+    for words in commands:
         code = execute([*words, "--store", str(path)])
         said = capsys.readouterr()
         assert "a fault in hockney" not in said.err, (case, words, said.err)
         assert "Traceback" not in said.err
         assert code in (0, 2, 3), (case, words)
         assert code == 0 or said.err or said.out
-        exit_codes.add(code)
-    return exit_codes
+        known[words] = code, said.out
+    return known
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("table", "column"), list(columns()))
-def test_an_edited_field_is_no_traceback(
+def test_an_edited_field_changes_no_figure_without_a_word(
     table: str, column: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    sound = outcomes(path, capsys, "sound")
     for value in VALUES:
-        path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+        shutil.copy(whole, path)
         with contextlib.closing(sqlite3.connect(path)) as db, contextlib.suppress(sqlite3.Error), db:
             db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT max(rowid) FROM {table})", (value,))
-        codes(path, capsys, value)
+        assert_told(sound, outcomes(path, capsys, value), value)
 
 
-@pytest.mark.full
-def test_a_flipped_bit_is_no_traceback(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, data = random.Random(15), whole.read_bytes()
-    path = tmp_path / "flipped.db"
-    for _ in range(40):
-        flipped, place = bytearray(data), source.randrange(100, len(data))
-        flipped[place] ^= 1 << source.randrange(8)
+def assert_told(
+    sound: dict[tuple[str, ...], tuple[int, str]], damaged: dict[tuple[str, ...], tuple[int, str]], case: object
+) -> None:
+    """Exit code 0 means the same output as of the sound file."""
+    changed = [words for words, (code, text) in damaged.items() if code == 0 and text != sound[words][1]]
+    assert not changed, case
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_a_flipped_bit_is_no_traceback_and_changes_no_figure_without_a_word(
+    part: int, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In 30 places a part, evenly over the whole file, and in the head of each page in turn."""
+    path = Path(shutil.copy(whole, tmp_path / "flipped.db"))
+    data, sound = whole.read_bytes(), outcomes(path, capsys, "sound")
+    heads = [page + offset for page in range(0, len(data), 4096) for offset in range(8)]
+    step = len(data) / 240
+    for place in [*(int((30 * part + i) * step) + part for i in range(30)), *heads[part::8]]:
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << place // 3 % 8
         path.write_bytes(flipped)
-        codes(path, capsys, place)
+        assert_told(sound, outcomes(path, capsys, place, COMMANDS[:4]), place)
+
+
+def test_a_message_of_sqlite_with_damaged_bytes_is_a_sentence(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "edited.db"
+    path.write_bytes(whole.read_bytes().replace(b"measurement_by_point", b"measurement_by_poin\xff"))
+    assert {code for code, _ in outcomes(path, capsys, "name of an index").values()} == {2}
 
 
 @pytest.mark.parametrize(
@@ -125,25 +147,48 @@ def test_a_damaged_row_is_named_once_and_the_rest_is_shown(
 
 
 @pytest.mark.parametrize(
-    "edit",
+    ("edit", "said", "left"),
     [
-        "measurement SET steal = 1 WHERE id = 9",
-        "measurement SET steal = 0 WHERE id = 9",
-        "measurement SET floor_after_ns = 0.001 WHERE id = 9",
-        "measurement SET timed = 'rank 1' WHERE id = 9",
-        "measurement SET batch = 1 WHERE id = 9",
-        "point SET ranks = 1048576 WHERE id = 4",
-        "launch SET clock_ns = 0 WHERE id = 2",
-        "launch SET ranks = 1 WHERE id = 2",
+        ("DELETE FROM run WHERE id = 1", "a run is missing", "runs"),
+        ("DELETE FROM store", "a run is missing", "runs"),
+        ("DELETE FROM point WHERE id = 4", "a point of run 2 is missing", "show"),
+        ("DELETE FROM launch WHERE id = 2", "a launch of run 2 is missing", "show"),
+        ("DELETE FROM warning", "a warning of run 2 is missing", "show"),
+        ("DELETE FROM measurement WHERE id = 9", "a measurement of pingpong of 8 B on shm, 2 ranks is missing", "show"),
+        ("DELETE FROM measurement_samples WHERE measurement_id = 9", "a measurement of pingpong of 8 B on shm", "show"),
+        ("UPDATE measurement SET divisor = 2 * divisor WHERE id = 9", "a measurement of pingpong", "show"),
+        ("UPDATE measurement SET verified = 0 WHERE id = 9", "a measurement of run 2 is damaged", "show"),
+        ("UPDATE point SET options = x'ff' WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
+        ("UPDATE run SET label = CAST(x'ff' AS TEXT) WHERE id = 1", "run 1 is damaged and left out", "runs"),
     ],
 )
-def test_a_value_at_its_limit_is_no_damage(
-    edit: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_orphans_gaps_and_quiet_changes_are_named(
+    edit: str, said: str, left: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = Path(shutil.copy(whole, tmp_path / "edited.db"))
-    run_sql(path, f"UPDATE {edit}")
-    assert execute(["show", "2", "--store", str(path)]) == 0
-    assert "damaged" not in capsys.readouterr().err
+    run_sql(path, edit)
+    assert execute([left, "--store", str(path)]) == 3
+    output = capsys.readouterr()
+    assert f"hockney: results file {path}: {said}" in output.err
+    assert "mine" in output.out
+
+
+@pytest.mark.parametrize("facts", ["[]", "7", '{"cpu": 3}', '{"cpu": {"model": ["x"]}, "transports": {"shm": 1}}', "x"])
+def test_facts_of_wrong_types_are_damage(
+    facts: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    run_sql(path, f"UPDATE run SET facts = '{facts}' WHERE id = 2")
+    assert {code for code, _ in outcomes(path, capsys, facts).values()} == {2, 3}
+
+
+def test_a_damaged_row_is_never_written_to(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A new checksum would hide the damage."""
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    run_sql(path, "UPDATE run SET seed = seed + 1 WHERE id = 2")
+    assert execute(["runs", "--label", "2", "other", "--store", str(path)]) == 2
+    assert "it is damaged; restore it from a copy" in capsys.readouterr().err
+    assert execute(["show", "2", "--store", str(path)]) == 2
 
 
 def test_a_damaged_run_is_wrong_usage_and_others_can_be_shown(

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import make_info, make_launch, make_measurement, make_point, run_sql
+from tests.builders import make_info, make_measurement, make_point, run_sql
 
 from hockney.errors import StoreError, WrongStoreError
-from hockney.model import RunStatus
 from hockney.results.store import Store, default_path, opening, schema
 
 NOBODY = 65534
@@ -109,7 +108,7 @@ def test_names_with_unusual_characters(tmp_path: Path) -> None:
 
 def test_file_has_an_application_id(path: Path) -> None:
     fill(path)
-    expected = {"application_id": 0x484B4E59, "user_version": len(schema.MIGRATIONS), "journal_mode": "wal"}
+    expected = {"application_id": 0x484B4E59, "user_version": schema.VERSION, "journal_mode": "wal"}
     assert {name: run_sql(path, f"PRAGMA {name}")[0][0] for name in expected} == expected
 
 
@@ -166,98 +165,32 @@ def test_store_of_a_newer_version(path: Path, readonly: bool) -> None:
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-def test_store_of_an_earlier_version_is_brought_up_to_date(
-    path: Path, monkeypatch: pytest.MonkeyPatch, readonly: bool
-) -> None:
+def test_store_of_an_earlier_version_is_refused(path: Path, readonly: bool) -> None:
     fill(path)
-
-    new = "ALTER TABLE run ADD COLUMN overhead_ns REAL"
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, new])
-    with Store.open(path, readonly=readonly) as store:
-        assert [run.label for run in store.runs()] == ["kept"]
-    assert run_sql(path, "SELECT overhead_ns FROM run") == [(None,)]
-    assert run_sql(path, "PRAGMA user_version") == [(len(schema.MIGRATIONS),)]
-
-
-def test_how_long_a_run_of_an_earlier_version_was_measured_is_not_known(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may have been resumed, which was not noted."""
-    db = sqlite3.connect(path, isolation_level=None)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:3])
-        schema.migrate(db)
-    columns = "command, suite, started_unix_s, finished_unix_s, seed, version, status, facts, plan"
-    row = ("hockney quick", "quick", 1000.0, 2000.0, 1, "0.0.9", "interrupted", "{}", "{}")
-    db.execute(f"INSERT INTO run ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    db.close()
-    with Store.open(path) as store:
-        assert [run.measured_s for run in store.runs()] == [None]
-        store.resume_run(1)
-        store.finish_run(1, RunStatus.DONE)
-        new = store.create_run(make_info(), [])
-        store.finish_run(new, RunStatus.DONE)
-        old, fresh = store.runs()
-        assert old.measured_s is None
-        assert fresh.measured_s is not None
+    run_sql(path, "PRAGMA user_version = 9")
+    before = path.read_bytes()
+    assert refused(path, readonly=readonly) == (
+        f"results file {path}: written by an earlier hockney, whose results this one does not read; name another file "
+        "with --store or HOCKNEY_STORE"
+    )
+    assert path.read_bytes() == before
 
 
-def test_when_measurements_of_an_earlier_version_began_is_not_known(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fresh = tmp_path / "fresh.db"
-    with Store.open(fresh) as store:
-        run_id = store.create_run(make_info(), [make_point()])
-        store.add_launch(run_id, make_launch())
-        store.write_round(run_id, [make_measurement(started_ns=70)])
-    db = sqlite3.connect(path, isolation_level=None)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:5])
-        schema.migrate(db)
-    db.execute("ATTACH ? AS fresh", (str(fresh),))
-    for table in ("run", "launch", "point", "visit", "visit_samples"):  # their earlier names
-        columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
-        today = columns.replace("visit", "measurement"), table.replace("visit", "measurement")
-        db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {today[0]} FROM fresh.{today[1]}")
-    db.close()
-    with Store.open(path) as store:
-        store.write_round(run_id, [make_measurement(started_ns=71)])
-        measurements = store.measurements(store.points(run_id)[0]).values()
-        assert [measurement.started_ns for measurement in measurements] == [None, 71]
-
-
-def test_computing_has_one_name_in_runs_of_earlier_versions_too(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options, the curves of the plan and the command, which `run` may print again."""
-    db = sqlite3.connect(path, isolation_level=None)
-    with monkeypatch.context() as earlier:
-        earlier.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:8])
-        schema.migrate(db)
-    columns = "command, suite, started_unix_s, seed, version, status, facts, plan"
-    command = "hockney run oneway -o compute_us=10 -o receiver_compute_us=5"
-    options = '{"compute_us":"10","receiver_compute_us":"5","until":"sent"}'
-    plan = '{"refine":[["shm","oneway",2,[["compute_us","10"]]]]}'
-    row = (command, "oneway", 1000.0, 1, "0.0.9", "done", "{}", plan)
-    db.execute(f"INSERT INTO run ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-    columns = "run_id, transport, pattern, ranks, bytes, options, role, status"
-    db.execute(f"INSERT INTO point ({columns}) VALUES (1, 'shm', 'oneway', 2, 8, '{options}', 'asked', 'precise')")
-    db.close()
-    with Store.open(path) as store:
-        run = store.run(1)
-        assert store.points(1)[0].point.options == (("delay_us", "10"), ("receiver_delay_us", "5"), ("until", "sent"))
-        assert run.info.plan == {"refine": [["shm", "oneway", 2, [["delay_us", "10"]]]]}
-        assert run.info.command == "hockney run oneway -o delay_us=10 -o receiver_delay_us=5"
-
-
-def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(path)
-
+def test_tables_are_made_all_or_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     half = "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n"
     with monkeypatch.context() as patched:
-        patched.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, half])
+        patched.setattr(schema, "_TABLES", half)
         assert "no such table: nowhere" in refused(path)
-    with Store.open(path) as store:
-        assert [run.label for run in store.runs()] == ["kept"]
+    assert refused(path, readonly=True) == f"there are no results in {path} yet; measure some"
+    fill(path)
     assert run_sql(path, "SELECT count(*) FROM sqlite_master WHERE name = 'half'") == [(0,)]
+
+
+def test_changed_tables_are_damage(path: Path) -> None:
+    fill(path)
+    run_sql(path, "ALTER TABLE run RENAME COLUMN rounds TO sounds")
+    for readonly in (False, True):
+        assert "it is damaged; restore it from a copy" in refused(path, readonly=readonly)
 
 
 def test_folder_in_place_of_the_file(tmp_path: Path) -> None:

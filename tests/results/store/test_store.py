@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -236,52 +235,43 @@ def test_a_run_ends_and_is_resumed(store: Store, run_id: int) -> None:
     assert (stored.status, stored.finished_unix_s) == (RunStatus.KILLED, None)
 
 
-def test_time_between_end_and_going_on_is_not_measured(store: Store, run_id: int, path: Path) -> None:
-    def measured_s() -> float:
-        seconds = store.runs()[-1].measured_s
-        assert seconds is not None
-        return seconds
-
-    store.finish_run(run_id, RunStatus.INTERRUPTED)
-    now_s = time.time()
-    run_sql(path, f"UPDATE run SET started_unix_s = {now_s - 1000}, finished_unix_s = {now_s - 900}")
-    assert measured_s() == pytest.approx(100)
-    store.resume_run(run_id)
-    assert store.runs()[-1].measured_s is None
-    assert store.runs()[-1].measured_least_s == pytest.approx(100, abs=30)
-    store.finish_run(run_id, RunStatus.DONE)
-    assert measured_s() == pytest.approx(100, abs=30)
-    # A killed run has ended with its last measurement.
-    store.write_round(run_id, [make_measurement(make_point(8))])
-    run_sql(path, f"UPDATE measurement SET started_unix_s = {now_s - 800}")
-    run_sql(path, "UPDATE run SET finished_unix_s = NULL, idle_s = 0, resumed_unix_s = NULL")
-    assert store.runs()[-1].measured_s is None
-    assert store.runs()[-1].measured_least_s == pytest.approx(200)
-    store.resume_run(run_id)
-    store.finish_run(run_id, RunStatus.DONE)
-    assert measured_s() == pytest.approx(200, abs=30)
-
-
-def test_a_run_killed_as_soon_as_it_went_on_was_not_idle_twice(
+def test_only_the_time_of_measuring_counts_by_a_clock_that_nobody_sets(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def at(now_s: float) -> None:
-        monkeypatch.setattr("hockney.results.store.store.time.time", lambda: now_s)
+    """Neither pauses, nor a wall clock that jumps by a year, nor what a killed program did after its last write."""
 
-    run_id = store.create_run(replace(make_info(), started_unix_s=1000.0), [make_point(8)])
-    assert store.add_launch(run_id, make_launch()) == 1
-    store.write_round(run_id, [replace(make_measurement(make_point(8)), started_unix_s=1005.0)])
+    def at(now_s: float) -> None:
+        monkeypatch.setattr("hockney.results.store.store.time.monotonic", lambda: now_s)
+
+    def measured_s(of: Store = store) -> tuple[float | None, float]:
+        (run,) = of.runs()
+        return run.measured_s, run.measured_least_s
+
+    at(1000)
+    run_id = store.create_run(make_info(), [make_point(8)])
+    launch_id = store.add_launch(run_id, make_launch())
+    at(1005)
+    store.write_round(run_id, [make_measurement(make_point(8), launch_id=launch_id)])
+    assert measured_s() == (None, 5)
     at(1010)
+    monkeypatch.setattr("hockney.results.store.store.time.time", lambda: 1e9)
     store.finish_run(run_id, RunStatus.INTERRUPTED)
-    for resumed_s in (2000, 3000, 4000):  # killed before the first measurement, twice
-        at(resumed_s)
-        store.resume_run(run_id)
-    store.write_round(run_id, [replace(make_measurement(make_point(8)), started_unix_s=4020.0)])
-    at(5000)
-    store.resume_run(run_id)  # killed after a measurement
-    at(5003)
-    store.finish_run(run_id, RunStatus.DONE)
-    assert store.runs()[-1].measured_s == pytest.approx(10 + 0 + 0 + 20 + 3)
+    assert measured_s() == (10, 10)
+    with Store.open(path) as other:
+        for resumed_s in (2000, 3000):  # killed before the first measurement, twice
+            at(resumed_s)
+            other.resume_run(run_id)
+        at(3020)
+        other.set_status(run_id, make_point(8), PointStatus.PRECISE)
+        assert measured_s(other) == (None, 30)
+        at(3025)
+        store.label_run(run_id, "of another program")
+        assert measured_s(other) == (None, 30)
+        at(5000)
+        other.resume_run(run_id)
+        at(5003)
+        other.finish_run(run_id, RunStatus.DONE)
+        assert measured_s(other) == (33, 33)
 
 
 def test_an_unknown_run_among_many_names_the_newest(store: Store) -> None:

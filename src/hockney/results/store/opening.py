@@ -35,8 +35,8 @@ _WRONG_FILE = {
     _NOT_A_DATABASE: "not a results file of hockney;",
     schema.NOT_A_STORE: "a database, but not one of hockney;",
     schema.NEWER_STORE: "written by a newer hockney; update hockney, or",
-    "malformed": "it is damaged; restore it from a copy, or",
-    "Could not decode to UTF-8": "it is damaged; restore it from a copy, or",
+    schema.OLDER_STORE: "written by an earlier hockney, whose results this one does not read;",
+    schema.DAMAGED: "it is damaged; restore it from a copy, or",
     _CANT_OPEN: "it cannot be opened; check the permissions of the file and its folder, or",
 }
 
@@ -61,8 +61,9 @@ def border(path: Path, saved: Callable[[], str] | None = None) -> Iterator[None]
     """
     try:
         yield
-    except sqlite3.Error as error:
-        text = str(error)
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # SQLite quotes damaged bytes in its messages, which Python then cannot read.
+        text = schema.DAMAGED if isinstance(error, UnicodeDecodeError) else str(error)
         wrong = next((f"{said} {_ANOTHER}" for part, said in _WRONG_FILE.items() if part in text), None)
         other = next((said for part, said in _SENTENCES.items() if part in text), f"SQLite says: {text}")
         kind, sentence = WrongStoreError if saved is None and wrong else StoreError, wrong or other
@@ -74,7 +75,7 @@ def _wrong(path: Path, why: str) -> WrongStoreError:
 
 
 def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
-    """A connection to an up-to-date store, which `create` makes where there is none."""
+    """A connection to a store, which `create` makes where there is none."""
     refuse_mistyped(path)
     if create:
         try:
@@ -89,7 +90,7 @@ def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
             raise sqlite3.OperationalError(_READONLY)
         db = _connect(path, "rwc" if create else "rw")
         with _closed_on_error(db):
-            schema.migrate(db)
+            schema.make(db)
             # Readers and the writer then do not wait for each other. Some network file systems do without, and so
             # does a store that another program opens just now.
             try:
@@ -105,17 +106,14 @@ def connect_to_write(path: Path, *, create: bool) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write. A store of an earlier version is brought up to date first."""
+    """A connection that cannot write."""
     refuse_mistyped(path)
     _need_results(path)
     with border(path):
         db = _connect_to_read(path)
         with _closed_on_error(db):
-            is_current = schema.is_current(db)
-        if not is_current:
-            db.close()
-            connect_to_write(path, create=False).close()
-            db = _connect_to_read(path)
+            if not schema.is_made(db):
+                raise _nothing_in(path)
     return db
 
 
@@ -141,7 +139,14 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         if path.is_file() and 0 < path.stat().st_size < 512:
             raise sqlite3.DatabaseError(_NOT_A_DATABASE)
     # Autocommit (None): transactions are begun and ended by name, in one place.
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
+    db.text_factory = _text
+    return db
+
+
+def _text(stored: bytes) -> str:
+    """Damaged text can be read, too: it is not that of its checksum."""
+    return stored.decode(errors="surrogateescape")
 
 
 @contextlib.contextmanager
@@ -189,4 +194,8 @@ def is_results_file(path: Path) -> bool:
 def _need_results(path: Path) -> None:
     """Raises WrongStoreError without a file. A program that is killed while it makes the file leaves an empty one."""
     if not os.path.exists(path) or os.path.getsize(path) == 0:  # noqa: PTH110, PTH202  # Path's raise
-        raise WrongStoreError(f"there are no results in {path} yet; measure some", argv=("hockney", "quick"))
+        raise _nothing_in(path)
+
+
+def _nothing_in(path: Path) -> WrongStoreError:
+    return WrongStoreError(f"there are no results in {path} yet; measure some", argv=("hockney", "quick"))

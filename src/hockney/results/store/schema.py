@@ -1,36 +1,54 @@
-"""The tables, and how a store of an earlier version becomes one of this version.
+"""The tables, and the checksums that show damage by a disk or an editor.
 
-`application_id` in the file's head marks a database as a hockney store, `user_version` counts its migrations. Unknown
-is NULL, everywhere. Lists within a row (one number per rank, a command line) are JSON text. The SQL is limited to
-SQLite 3.25: Pythons of older clusters link the system's library.
+`application_id` in the file's head marks a database as a hockney store, `user_version` is its version. Unknown is NULL,
+everywhere. Lists within a row (one number per rank, a command line) are JSON text. The SQL is limited to SQLite 3.25:
+Pythons of older clusters link the system's library.
+
+Each row has a checksum of all its columns, and a row with others of its own has the sum of their ids, so that a lost or
+moved row shows as well: `run_ids` of the store, `point_ids` of a run, `measurement_ids` of a point, and so on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
 import sqlite3
+import zlib
 from collections.abc import Iterator
 
 APPLICATION_ID = int.from_bytes(b"HKNY", "big")
+VERSION = 10  # smaller ones were never released
+PARENTS = {"run": "store", "launch": "run", "point": "run", "warning": "run", "measurement": "point"}
 
-# Each is SQL; the order is that of the versions, so migrations are only ever added at the end.
-MIGRATIONS = [
-    """
+# The checksum is the last column.
+_TABLES = """
+    CREATE TABLE store (
+        id INTEGER PRIMARY KEY,  -- 1
+        run_ids INTEGER NOT NULL DEFAULT 0,
+        checksum INTEGER
+    );
+    INSERT INTO store (id) VALUES (1);
     CREATE TABLE run (
         id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never given twice: people write it down
+        store_id INTEGER NOT NULL DEFAULT 1 REFERENCES store (id),
         command TEXT NOT NULL,
         suite TEXT NOT NULL,
         label TEXT,
         started_unix_s REAL NOT NULL,
         finished_unix_s REAL,
+        measured_s REAL NOT NULL DEFAULT 0,  -- up to the last write, by a clock that nobody sets
         seed INTEGER NOT NULL,
         version TEXT NOT NULL,  -- of hockney
         status TEXT NOT NULL,
         rounds INTEGER NOT NULL DEFAULT 0,  -- written so far
         facts TEXT NOT NULL,  -- JSON
-        plan TEXT NOT NULL  -- JSON
+        plan TEXT NOT NULL,  -- JSON
+        launch_ids INTEGER NOT NULL DEFAULT 0,
+        point_ids INTEGER NOT NULL DEFAULT 0,
+        warning_ids INTEGER NOT NULL DEFAULT 0,
+        checksum INTEGER
     );
-    CREATE INDEX run_by_label ON run (label);
     CREATE TABLE launch (
         id INTEGER PRIMARY KEY,
         run_id INTEGER NOT NULL REFERENCES run (id),
@@ -42,8 +60,10 @@ MIGRATIONS = [
         argv TEXT NOT NULL,  -- JSON
         cpus TEXT NOT NULL,  -- JSON, a number per rank; -1 is unknown
         hosts TEXT NOT NULL,  -- JSON, a name per rank
+        bound TEXT NOT NULL,  -- JSON, the CPUs that each rank may run on
         oversubscribed INTEGER NOT NULL,
-        clock_ns REAL NOT NULL
+        clock_ns REAL NOT NULL,
+        checksum INTEGER
     );
     CREATE INDEX launch_by_run ON launch (run_id);
     CREATE TABLE point (
@@ -57,14 +77,17 @@ MIGRATIONS = [
         role TEXT NOT NULL,
         status TEXT NOT NULL,
         reason TEXT,
+        measurement_ids INTEGER NOT NULL DEFAULT 0,
+        checksum INTEGER,
         UNIQUE (run_id, transport, pattern, ranks, bytes, options)
     );
-    CREATE TABLE visit (
+    CREATE TABLE measurement (
         id INTEGER PRIMARY KEY,
         point_id INTEGER NOT NULL REFERENCES point (id),
         launch_id INTEGER NOT NULL REFERENCES launch (id),
         round INTEGER NOT NULL,
         started_unix_s REAL NOT NULL,
+        started_ns INTEGER,  -- by the kernel's clock; NULL: virtual time
         batch INTEGER NOT NULL,
         timed TEXT NOT NULL,
         divisor INTEGER NOT NULL,
@@ -72,20 +95,29 @@ MIGRATIONS = [
         messages_per_rep INTEGER NOT NULL,
         algorithm TEXT,
         samples INTEGER NOT NULL,
-        median_ns REAL,  -- of the pattern's time by its definition; NULL where there are no samples
+        median_ns REAL,  -- of the pattern's time by its definition, as the next two; NULL without samples
         min_ns REAL,
         max_ns REAL,
         floor_before_ns REAL,
         floor_after_ns REAL,
+        floor_kind TEXT,
+        solo_before_ns REAL,
+        solo_after_ns REAL,
+        wake_before_ns REAL,  -- NULL: ranks do not sleep while they wait
+        wake_after_ns REAL,
+        pace_ns TEXT,  -- JSON, before and after, each a number per rank
         steal REAL,
         verified INTEGER NOT NULL,
         cpu_user_ns TEXT NOT NULL,  -- JSON, a number per rank; so are the next two
         cpu_system_ns TEXT NOT NULL,
-        wall_ns TEXT NOT NULL
+        wall_ns TEXT NOT NULL,
+        counters TEXT,  -- JSON, a list by name; NULL where nothing is counted
+        samples_crc INTEGER NOT NULL,  -- of the blob in measurement_samples
+        checksum INTEGER
     );
-    CREATE INDEX visit_by_point ON visit (point_id);
-    CREATE TABLE visit_samples (  -- a separate table, so that reading all medians reads no samples
-        visit_id INTEGER PRIMARY KEY REFERENCES visit (id),
+    CREATE INDEX measurement_by_point ON measurement (point_id);
+    CREATE TABLE measurement_samples (  -- a separate table, so that reading all medians reads no samples
+        measurement_id INTEGER PRIMARY KEY REFERENCES measurement (id),
         elapsed_ns BLOB NOT NULL  -- codec.py
     );
     CREATE TABLE warning (
@@ -95,74 +127,82 @@ MIGRATIONS = [
         subject TEXT NOT NULL,
         cause TEXT NOT NULL,
         remedy TEXT NOT NULL,
+        checksum INTEGER,
         UNIQUE (run_id, kind, subject, cause, remedy)
     );
-    """,
-    # JSON, a list by name; NULL where nothing is counted.
-    "ALTER TABLE visit ADD COLUMN counters TEXT",
-    # floor_kind NULL: none, or written before this, a line's. pace_ns: JSON, before and after, each a number per rank.
-    """
-    ALTER TABLE visit ADD COLUMN floor_kind TEXT;
-    ALTER TABLE visit ADD COLUMN pace_ns TEXT;
-    ALTER TABLE visit ADD COLUMN solo_before_ns REAL;
-    ALTER TABLE visit ADD COLUMN solo_after_ns REAL;
-    """,
-    # How long a run paused between its measured stretches; NULL: written before this.
-    "ALTER TABLE run ADD COLUMN idle_s REAL",
-    # When a run was last resumed: it may be killed again before its next measurement. NULL: never, or before this.
-    "ALTER TABLE run ADD COLUMN resumed_unix_s REAL",
-    # When the samples began by the kernel's clock; NULL: virtual time, or written before this.
-    "ALTER TABLE visit ADD COLUMN started_ns INTEGER",
-    """
-    ALTER TABLE visit RENAME TO measurement;
-    ALTER TABLE visit_samples RENAME TO measurement_samples;
-    ALTER TABLE measurement_samples RENAME COLUMN visit_id TO measurement_id;
-    """,
-    # JSON, the CPUs that each rank may run on; empty: written before this.
-    "ALTER TABLE launch ADD COLUMN bound TEXT NOT NULL DEFAULT '[]'",
-    # NULL: ranks do not sleep while they wait, or written before this.
-    """
-    ALTER TABLE measurement ADD COLUMN wake_before_ns REAL;
-    ALTER TABLE measurement ADD COLUMN wake_after_ns REAL;
-    """,
-]
+"""
+
+# Messages of the sqlite3.DatabaseError for a database of another program, of another version, and for a damaged one.
+NOT_A_STORE, OLDER_STORE, NEWER_STORE = "not a store", "a store of an older hockney", "a store of a newer hockney"
+DAMAGED = "malformed"
+_JSON = json.JSONEncoder(separators=(",", ":"))
 
 
-# Messages of the sqlite3.DatabaseError for a database of another program, and of a later version.
-NOT_A_STORE, NEWER_STORE = "not a store of hockney", "a store of a newer hockney"
+def checksum(*values: object) -> int:
+    """The CRC-32 of a row without its last column, as JSON. Raises TypeError for a blob, which no such row has."""
+    return zlib.crc32(_JSON.encode(values).encode())
 
 
-def is_current(db: sqlite3.Connection) -> bool:
-    """Whether the store has had all migrations. Raises sqlite3.DatabaseError."""
-    return _version_of(db) == len(MIGRATIONS)
+def is_sound(row: tuple[object, ...]) -> bool:
+    """Whether a whole row of a table is as hockney wrote it."""
+    try:
+        return checksum(*row[:-1]) == row[-1]
+    except TypeError:
+        return False
 
 
-def _version_of(db: sqlite3.Connection) -> int:
+def seal(db: sqlite3.Connection, table: str, row_id: int) -> None:
+    """Write the checksum of a row."""
+    db.execute(f"UPDATE {table} SET checksum = checksum({_reference()[1][table]}) WHERE id = ?", (row_id,))
+
+
+def is_made(db: sqlite3.Connection) -> bool:
+    """Whether the database has the tables; False for an empty one. Raises sqlite3.DatabaseError for any other."""
     (application_id,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
+    tables = _tables(db)
     if application_id != APPLICATION_ID:
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if application_id or version or tables:
             raise sqlite3.DatabaseError(NOT_A_STORE)
-    if version > len(MIGRATIONS):
-        raise sqlite3.DatabaseError(NEWER_STORE)
-    return int(version)
+        return False
+    if version != VERSION:
+        raise sqlite3.DatabaseError(NEWER_STORE if version > VERSION else OLDER_STORE)
+    if tables != _reference()[0]:
+        raise sqlite3.DatabaseError(DAMAGED)
+    return True
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Bring an empty file or an earlier store up to date: all migrations or none. Raises sqlite3.DatabaseError.
+def make(db: sqlite3.Connection) -> None:
+    """Make the tables in an empty database: all or none. Raises sqlite3.DatabaseError for that of another program.
 
-    The write lock is taken before the version is read: if two programs open a store concurrently, one migrates and the
-    other finds it done.
+    The write lock is taken before it looks: if two programs open a store concurrently, one makes the tables.
     """
+    db.create_function("checksum", -1, checksum)
     with transaction(db):
-        missing = MIGRATIONS[_version_of(db) :]
-        for migration in missing:
-            for statement in migration.split(";\n"):  # not executescript, which would commit first
-                db.execute(statement)
-        if missing:  # else nothing is written: a store on a full disk can still be opened
-            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # pragmas take no bound parameters
-            db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        if is_made(db):  # then nothing is written: a store on a full disk can still be opened
+            return
+        _create(db)
+        seal(db, "store", 1)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")  # pragmas take no bound parameters
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _create(db: sqlite3.Connection) -> None:
+    for statement in _TABLES.split(";\n"):  # not executescript, which would commit first
+        db.execute(statement)
+
+
+def _tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    return db.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+
+
+@functools.cache
+def _reference() -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """What `_tables` gives for a sound store, and the columns of each table that a checksum is of."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        _create(db)
+        described = {name: db.execute(f"PRAGMA table_info({name})").fetchall() for name in ("store", *PARENTS)}
+        return _tables(db), {name: ", ".join(row[1] for row in rows[:-1]) for name, rows in described.items()}
 
 
 @contextlib.contextmanager
@@ -170,12 +210,13 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
     """All of the body or nothing; the write lock is taken at its begin. Raises sqlite3.Error."""
     db.execute("BEGIN IMMEDIATE")
     with contextlib.ExitStack() as undo:
-        undo.callback(_roll_back, db)
+        undo.callback(roll_back, db)
         yield
         db.execute("COMMIT")
         undo.pop_all()
 
 
-def _roll_back(db: sqlite3.Connection) -> None:
+def roll_back(db: sqlite3.Connection) -> None:
+    """End a transaction without its changes."""
     with contextlib.suppress(sqlite3.Error):  # a full disk has rolled back already
         db.execute("ROLLBACK")

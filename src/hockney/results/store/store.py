@@ -8,26 +8,22 @@ import re
 import sqlite3
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from hockney.errors import DamagedRowWarning, UsageError, WrongStoreError, unknown
+from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
-from hockney.results.store import codec, opening, rows
+from hockney.results.store import codec, opening, rows, schema
 from hockney.results.store.lock import alone, is_measured_now
 from hockney.results.store.rows import MeasurementSummary, RunSummary, StoredPoint, StoredRun
-from hockney.results.store.schema import transaction
+from hockney.results.store.schema import roll_back, transaction
 from hockney.units import counted, parse_count
 
-Value = TypeVar("Value")
+_IS_MISSING = "is missing; restore the file from a copy"
 _Packed = tuple[Point, dict[str, Any], bytes]
-
-# Last sign of life of a run without an end: it began or was resumed, or a measurement of it was stored.
-_SEEN = """max(started_unix_s, coalesce(resumed_unix_s, 0), coalesce((SELECT max(measurement.started_unix_s)
-    FROM measurement JOIN point ON point.id = point_id WHERE run_id = run.id), 0))"""
 
 
 class Store:
@@ -42,7 +38,9 @@ class Store:
         self.path = path
         self._has_written = False
         self._opened = opening.identity(path)
-        self._launches_of: dict[int, dict[int, Launch]] = {}  # by run, those read so far: they never change
+        self._launches_of: dict[int, tuple[int, Mapping[int, Launch]]] = {}  # by run: the sum of their ids, and they
+        self._timed_s: dict[int, float] = {}  # by run measured here: up to when its time is stored (monotonic clock)
+        self._sums: defaultdict[tuple[str, int, str], float] = defaultdict(int)  # what a transaction adds to columns
 
     @classmethod
     def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
@@ -57,16 +55,20 @@ class Store:
 
     def close(self) -> None:
         with self._border():
-            if self._has_written and not self.is_in_place():
+            if self._has_written and not self._is_in_place():
                 # SQLite leaves the log of a file that was moved where it is: its runs would lose their end, and the
                 # next file of that name would get it.
                 with contextlib.suppress(sqlite3.Error):
                     self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self.db.close()
 
-    def is_in_place(self) -> bool:
-        """Whether the path still leads to the file that was opened."""
+    def _is_in_place(self) -> bool:
         return opening.identity(self.path) == self._opened
+
+    def check_place(self) -> None:
+        """Raises StoreError if the path no longer leads to the file that was opened: a run in it may be lost."""
+        if not self._is_in_place():
+            raise StoreError(f"the results file {self.path} was removed, moved or replaced during this run")
 
     def __enter__(self) -> Store:
         return self
@@ -89,12 +91,12 @@ class Store:
         `skipped` are points that cannot be measured, and why. `lock` is called with the number before anyone else can
         see the run: without its lock, others would take it for killed.
         """
-        values = {**rows.run_values(info), "status": RunStatus.RUNNING.value, "idle_s": 0.0}
         with self._transaction():
-            run_id = self._insert("run", values)
+            run_id = self._insert("run", {**rows.run_values(info), "status": RunStatus.RUNNING.value})
             self._insert_points(run_id, points, skipped or {})
             if lock is not None:
                 lock(run_id)
+        self._timed_s[run_id] = time.monotonic()
         return run_id
 
     def import_run(self, info: RunInfo, launches: Sequence[Launch], measurements: Sequence[Measurement]) -> int:
@@ -102,8 +104,7 @@ class Store:
 
         The `launch_id` of a measurement is the place of its launch in `launches`.
         """
-        now_s = time.time()
-        ended = {"status": RunStatus.DONE.value, "idle_s": 0.0, "finished_unix_s": now_s, "rounds": 1}
+        ended = {"status": RunStatus.DONE.value, "finished_unix_s": time.time(), "rounds": 1}
         with self._transaction():
             run_id = self._insert("run", {**rows.run_values(info), **ended})
             ids = [self._insert("launch", {"run_id": run_id, **rows.launch_values(launch)}) for launch in launches]
@@ -113,34 +114,27 @@ class Store:
         return run_id
 
     def resume_run(self, run_id: int) -> None:
-        """Set a run's status to "running" again; the time since its end, or since it was last seen, was idle."""
-        now_s = time.time()
+        """Set a run's status to "running" again; the time since it was last written to was idle."""
         with self._transaction():
-            self.db.execute(
-                "UPDATE run SET status = ?, finished_unix_s = NULL, resumed_unix_s = ?, idle_s = idle_s + max(0, ? - "
-                f"coalesce(finished_unix_s, {_SEEN})) WHERE id = ?",
-                (RunStatus.RUNNING.value, now_s, now_s, run_id),
-            )
+            self._change("run", run_id, status=RunStatus.RUNNING.value, finished_unix_s=None)
+        self._timed_s[run_id] = time.monotonic()
 
     def finish_run(self, run_id: int, status: RunStatus) -> None:
         """Store how a run ended, and that it ended now."""
         with self._transaction(run_id):
-            self.db.execute(
-                "UPDATE run SET status = ?, finished_unix_s = ? WHERE id = ?", (status.value, time.time(), run_id)
-            )
+            self._change("run", run_id, status=status.value, finished_unix_s=time.time())
 
     def add_to_facts(self, run_id: int, name: str, value: object) -> None:
         """Append a value to a list in the facts of a run, which may be new."""
         with self._transaction(run_id):
-            (text,) = self.db.execute("SELECT facts FROM run WHERE id = ?", (run_id,)).fetchone()
-            facts = json.loads(text)
+            facts = json.loads(self._row("run", run_id)["facts"])
             facts.setdefault(name, []).append(value)
-            self.db.execute("UPDATE run SET facts = ? WHERE id = ?", (rows.pack(facts), run_id))
+            self._change("run", run_id, facts=rows.pack(facts))
 
     def label_run(self, run_id: int, label: str | None) -> None:
         """Give a run another label, or none."""
         with self._transaction():
-            self.db.execute("UPDATE run SET label = ? WHERE id = ?", (label, run_id))
+            self._change("run", run_id, label=label)
 
     def delete_runs(self, run_ids: Sequence[int]) -> None:
         """Delete runs with all their measurements, or none. Raises UsageError for a run that is being measured."""
@@ -157,6 +151,7 @@ class Store:
                         ("run", "id = ?"),
                     ):
                         self.db.execute(f"DELETE FROM {table} WHERE {where}", (run_id,))
+                    self._sums["store", 1, "run_ids"] -= run_id
 
     def add_launch(self, run_id: int, launch: Launch) -> int:
         """Store one start of a job; gives the `launch_id` of its measurements."""
@@ -177,13 +172,12 @@ class Store:
         packed = _packed(measurements)  # before the write lock is taken
         with self._transaction(run_id):
             self._insert_measurements(run_id, packed)
-            self.db.execute("UPDATE run SET rounds = rounds + 1 WHERE id = ?", (run_id,))
+            self._sums["run", run_id, "rounds"] += 1
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
         """Store how far a point got, and why. Raises ValueError for a point that was not added."""
         with self._transaction(run_id):
-            changed = (status.value, reason or None, self._point_id(run_id, point))
-            self.db.execute("UPDATE point SET status = ?, reason = ? WHERE id = ?", changed)
+            self._change("point", self._point_id(run_id, point), status=status.value, reason=reason or None)
 
     def add_warning(self, run_id: int, warning: Warning_) -> None:
         """Store a warning; one that the run has already is not stored twice."""
@@ -194,38 +188,36 @@ class Store:
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
-        points: dict[int, Counter[PointStatus]] = {}
-        transports: dict[int, set[str]] = {}
-        measured: Counter[int] = Counter()
-        for run_id, transport, status, count, count_measured in self._all(
-            f"""SELECT run_id, transport, status, count(*),
-            sum(EXISTS (SELECT 1 FROM measurement WHERE point_id = point.id))
-            FROM point WHERE {rows.condition(rows.STORED_POINT)} GROUP BY run_id, transport, status"""
-        ):
-            points.setdefault(run_id, Counter())[PointStatus(status)] += count
-            transports.setdefault(run_id, set()).add(transport)
-            measured[run_id] += 0 if status == PointStatus.SKIPPED.value else count_measured
+        with self.snapshot():
+            points, ids = self._rows("a point of run {run_id}", "run_id", "SELECT * FROM point")
+            runs = self._runs()
+        of_run: defaultdict[int, list[rows.Row]] = defaultdict(list)
+        for point in points:
+            of_run[point["run_id"]].append(point)
+        for row in runs:
+            self._compare(f"a point of run {row['id']}", row["point_ids"], ids[row["id"]])
+        return [self._summary(row, of_run[row["id"]]) for row in runs]
 
-        def summary(row: rows.Row) -> RunSummary:
-            run_id, seen_unix_s = row[0], row[-1]
-            return rows.run_summary(
-                row[:-1],
-                seen_unix_s=seen_unix_s,
-                status=self._status(run_id, row[1]),
-                transports=tuple(sorted(transports.get(run_id, ()))),
-                points=points.get(run_id, {}),
-                measured=measured[run_id],
-            )
+    def _runs(self) -> list[rows.Row]:
+        runs, ids = self._rows("run {id}", "store_id", "SELECT * FROM run ORDER BY id")
+        stores, _ = self._rows("the list of runs", "id", "SELECT * FROM store")
+        self._compare("a run", stores[0]["run_ids"] if stores else None, ids[1])
+        return runs
 
-        listed = self._all(
-            f"SELECT {rows.select(rows.RUN_SUMMARY)}, coalesce(finished_unix_s, {_SEEN}) FROM run ORDER BY id"
+    def _summary(self, row: rows.Row, points: Sequence[rows.Row]) -> RunSummary:
+        measured = [each for each in points if each["measurement_ids"] and each["status"] != PointStatus.SKIPPED.value]
+        return rows.run_summary(
+            row,
+            status=self._status(row),
+            transports=tuple(sorted({each["transport"] for each in points})),
+            points=Counter(PointStatus(each["status"]) for each in points),
+            measured=len(measured),
         )
-        return self._sound("run {}", summary, listed)
 
-    def _status(self, run_id: int, stored: str) -> RunStatus:
-        """A killed program cannot store the end of its run, but its lock is gone. Raises ValueError."""
-        status = RunStatus(stored)
-        is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, run_id)
+    def _status(self, row: rows.Row) -> RunStatus:
+        """A killed program cannot store the end of its run, but its lock is gone."""
+        status = RunStatus(row["status"])
+        is_left = status is RunStatus.RUNNING and not is_measured_now(self.path, row["id"])
         return RunStatus.KILLED if is_left else status
 
     def find_run(self, reference: str) -> int:
@@ -233,12 +225,13 @@ class Store:
 
         `last~2` is the second before the last, `LABEL~1` the one before with this label. Raises UsageError.
         """
-        labels: dict[int, str | None] = dict(self._all("SELECT id, label FROM run ORDER BY id DESC"))
+        number = parse_count(reference, 1 << 62, 0)
+        with self.snapshot():
+            if number is not None and self._read("SELECT * FROM run WHERE id = ?", number):
+                return number
+            labels: dict[int, str | None] = {row["id"]: row["label"] for row in reversed(self._runs())}
         if not labels:
             raise UsageError(f"there are no runs in {self.path} yet; measure one", argv=("hockney", "quick"))
-        number = parse_count(reference, 1 << 62, 0)
-        if number in labels:
-            return number
         step = re.fullmatch(r"(.+)~(\d{1,18})", reference)
         for name, back in [(reference, 0), *([(step[1], int(step[2]))] if step else [])]:
             runs = [run_id for run_id, label in labels.items() if label == name or name == "last"]
@@ -255,91 +248,131 @@ class Store:
 
     def run(self, run_id: int) -> StoredRun:
         """All of a run but its points. Raises UsageError for an unknown number."""
-        stored = self._all(f"SELECT {rows.select(rows.STORED_RUN)} FROM run WHERE id = ?", run_id)
-        if not stored:
-            raise UsageError(f"there is no run {run_id} in {self.path}; list its runs", argv=("hockney", "runs"))
-        limits = self._all(f"SELECT {rows.select(rows.WARNING)} FROM warning WHERE run_id = ? ORDER BY id", run_id)
-        limits_read = tuple(self._sound(f"a warning of run {run_id}", rows.warning, limits))
-        try:
-            status = self._status(run_id, stored[0][1])
-            return rows.stored_run(stored[0], status, dict(self._launches(run_id)), limits_read)
-        except rows.DAMAGE as damage:
-            raise WrongStoreError(
-                f"results file {self.path}: run {run_id} is damaged; name another run, or restore the file from a copy"
-            ) from damage
+        with self.snapshot():
+            row = self._run(run_id)
+            launches, warned = dict(self._launches(row)), self._children(row, "warning", f"a warning of run {run_id}")
+        return rows.stored_run(row, self._status(row), launches, tuple(map(rows.warning, warned)))
 
-    def _launches(self, run_id: int) -> Mapping[int, Launch]:
-        known = self._launches_of.setdefault(run_id, {})
-        new = self._all(
-            f"SELECT id, {rows.select(rows.LAUNCH)} FROM launch WHERE run_id = ? AND id > ? ORDER BY id",
-            *(run_id, max(known, default=0)),
-        )
-        known |= self._sound(f"launch {{}} of run {run_id}", lambda row: (row[0], rows.launch(row[1:])), new)
+    def _run(self, run_id: int) -> rows.Row:
+        for row, is_sound in self._read("SELECT * FROM run WHERE id = ?", run_id):
+            if is_sound:
+                return row
+            text = f"results file {self.path}: run {run_id} is damaged; name another run, or restore the file"
+            raise WrongStoreError(f"{text} from a copy")
+        raise UsageError(f"there is no run {run_id} in {self.path}; list its runs", argv=("hockney", "runs"))
+
+    def _launches(self, run: rows.Row) -> Mapping[int, Launch]:
+        """Those of a run, by number. They are read again if there are new ones: they never change."""
+        ids, known = self._launches_of.get(run["id"], (0, {}))
+        if ids != run["launch_ids"]:
+            launches = self._children(run, "launch", f"launch {{id}} of run {run['id']}")
+            known = {row["id"]: rows.launch(row) for row in launches}
+            self._launches_of[run["id"]] = run["launch_ids"], known
         return known
+
+    def _children(self, run: rows.Row, table: str, what: str) -> list[rows.Row]:
+        found, ids = self._rows(what, "run_id", f"SELECT * FROM {table} WHERE run_id = ? ORDER BY id", run["id"])
+        self._compare(f"a {table} of run {run['id']}", run[f"{table}_ids"], ids[run["id"]])
+        return found
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
-        facts: dict[str, Any] = {}
-        with contextlib.suppress(*rows.DAMAGE):
-            facts = dict(json.loads(self._all("SELECT facts FROM run WHERE id = ?", run_id)[0][0]))
-        stored = self._all(f"SELECT {rows.select(rows.STORED_POINT)} FROM point WHERE run_id = ? ORDER BY id", run_id)
-        return self._sound(f"a point of run {run_id}", lambda row: rows.stored_point(row, facts), stored)
+        with self.snapshot():
+            run = self._run(run_id)
+            points = self._children(run, "point", f"a point of run {run_id}")
+        facts = json.loads(run["facts"])
+        return [rows.stored_point(row, facts) for row in points]
 
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
         """All measurements of a run without their samples, by point, then in the order of writing."""
-        launches = self._launches(run_id)
-        definitions: dict[rows.Row, Definition] = {}
-        stored = self._all(
-            f"""SELECT {rows.select(rows.SUMMARY)} FROM point JOIN measurement ON measurement.point_id = point.id
-            WHERE point.run_id = ? ORDER BY measurement.point_id, measurement.id""",
-            run_id,
-        )
-        return self._sound(
-            f"a measurement of run {run_id}",
-            lambda row: rows.measurement_summary(row, launches, definitions),
-            [row for row in stored if row[2] in launches],
-        )
+        with self.snapshot():
+            run = self._run(run_id)
+            launches = self._launches(run)
+            points = {row["id"]: row for row in self._children(run, "point", f"a point of run {run_id}")}
+            stored, ids = self._rows(
+                f"a measurement of run {run_id}",
+                "point_id",
+                """SELECT measurement.* FROM point JOIN measurement ON measurement.point_id = point.id
+                WHERE point.run_id = ? ORDER BY measurement.point_id, measurement.id""",
+                run_id,
+            )
+        for point_id, row in points.items():
+            if row["measurement_ids"] != ids[point_id]:
+                self._report(f"a measurement of {rows.stored_point(row, {}).point} {_IS_MISSING}")
+        definitions: dict[Any, Definition] = {}
+        return [
+            rows.measurement_summary(row, points[row["point_id"]]["transport"], launches, definitions)
+            for row in stored
+            if row["launch_id"] in launches and row["point_id"] in points
+        ]
 
     def measurements(self, stored: StoredPoint) -> dict[int, Measurement]:
         """A point's measurements with their samples, by their number, in the order of writing."""
-        listed = self._all(
-            f"""SELECT {rows.select(rows.MEASUREMENT)}, elapsed_ns FROM measurement
-            LEFT JOIN measurement_samples ON measurement_id = measurement.id
-            WHERE point_id = ? ORDER BY measurement.id""",
-            stored.id,
-        )
-        if not listed:
-            return {}
-        launches = self._launches(self._all("SELECT run_id FROM point WHERE id = ?", stored.id)[0][0])
-        return dict(
-            self._sound(
-                f"a measurement of {stored.point}",
-                lambda row: (row[0], rows.measurement(row[:-1], row[-1], stored.point, launches)),
-                [row for row in listed if row[1] in launches],
+        what = f"a measurement of {stored.point}"
+        with self.snapshot():
+            point = self._row("point", stored.id)
+            listed, ids = self._rows(
+                what,
+                "point_id",
+                """SELECT measurement.*, elapsed_ns FROM measurement
+                LEFT JOIN measurement_samples ON measurement_id = measurement.id
+                WHERE point_id = ? ORDER BY measurement.id""",
+                stored.id,
             )
-        )
-
-    def _sound(self, what: str, read: Callable[[rows.Row], Value], stored: Iterable[rows.Row]) -> list[Value]:
-        """The values of rows. A damaged row is reported (`what`, with its first column), and left out."""
-        values = []
-        for row in stored:
-            try:
-                values.append(read(row))
-            except rows.DAMAGE:  # noqa: PERF203  # each row by itself
-                text = f"results file {self.path}: {what.format(row[0])} is damaged and left out"
-                warnings.warn(DamagedRowWarning(text), stacklevel=3)
-        return values
+            _, launches = self._launches_of.get(point["run_id"], (0, {}))
+            if any(row["launch_id"] not in launches for row in listed):
+                launches = self._launches(self._run(point["run_id"]))
+        self._compare(what, point["measurement_ids"], ids[stored.id])
+        known = {}
+        for row in listed:
+            if row["launch_id"] in launches:
+                try:
+                    known[row["id"]] = rows.measurement(row, stored.point, launches)
+                except (ValueError, TypeError):  # samples that are damaged, or are not there
+                    self._report(f"{what} is damaged and left out")
+        return known
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         """Inside, all reads see the file at one moment, during writes of others as well. Nothing may be written."""
-        with self._border():
-            self.db.execute("BEGIN")
-        try:
+        with self._border(), contextlib.ExitStack() as end:
+            if not self.db.in_transaction:
+                self.db.execute("BEGIN")
+                end.callback(roll_back, self.db)  # a failed read has ended it already
             yield
-        finally:
-            with contextlib.suppress(sqlite3.Error):  # a failed read has ended it already
-                self.db.execute("ROLLBACK")
+
+    def _read(self, query: str, *values: object) -> list[tuple[rows.Row, bool]]:
+        """Rows of whole tables, and whether each is sound."""
+        cursor = self.db.execute(query, values)
+        names = [column[0] for column in cursor.description]
+        end = names.index("checksum") + 1
+        return [(dict(zip(names, row, strict=True)), schema.is_sound(row[:end])) for row in cursor]
+
+    def _rows(self, what: str, parent: str, query: str, *values: object) -> tuple[list[rows.Row], Counter[Any]]:
+        """The sound rows, and the sum of the ids of all, by the column `parent`. The damaged are reported as `what`."""
+        found: list[rows.Row] = []
+        ids: Counter[Any] = Counter()
+        for row, is_sound in self._read(query, *values):
+            ids[row[parent]] += row["id"]
+            if is_sound:
+                found.append(row)
+            else:
+                self._report(f"{what.format_map(row)} is damaged and left out")
+        return found, ids
+
+    def _row(self, table: str, row_id: int) -> rows.Row:
+        """A row that must be there. Raises sqlite3.DatabaseError for a damaged one."""
+        for row, is_sound in self._read(f"SELECT * FROM {table} WHERE id = ?", row_id):
+            if is_sound:
+                return row
+        raise sqlite3.DatabaseError(schema.DAMAGED)
+
+    def _compare(self, what: str, expected: int | None, ids: int) -> None:
+        if expected != ids:
+            self._report(f"{what} {_IS_MISSING}")
+
+    def _report(self, text: str) -> None:
+        warnings.warn(DamagedRowWarning(f"results file {self.path}: {text}"), stacklevel=4)
 
     # ---- inside --------------------------------------------------------------------------------------------------
 
@@ -353,15 +386,38 @@ class Store:
         return int(row[0])
 
     def _insert(self, table: str, values: Mapping[str, Any], how: str = "INSERT") -> int:
+        """The id of a new row with its checksum, and in the sum of its parent; 0 if it was ignored."""
         query = f"{how} INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
         cursor = self.db.execute(query, tuple(values.values()))
+        if not cursor.rowcount:
+            return 0
         assert cursor.lastrowid is not None
+        schema.seal(self.db, table, cursor.lastrowid)
+        parent = schema.PARENTS[table]
+        self._sums[parent, values.get(f"{parent}_id", 1), f"{table}_ids"] += cursor.lastrowid
         return cursor.lastrowid
+
+    def _change(self, table: str, row_id: int, **values: object) -> None:
+        """Change columns of a row. Raises sqlite3.DatabaseError for a damaged one, which stays as it is."""
+        self._row(table, row_id)
+        self.db.execute(
+            f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in values)} WHERE id = ?",
+            (*values.values(), row_id),
+        )
+        schema.seal(self.db, table, row_id)
+
+    def _add_sums(self) -> None:
+        by_row: defaultdict[tuple[str, int], dict[str, float]] = defaultdict(dict)
+        for (table, row_id, column), more in self._sums.items():
+            by_row[table, row_id][column] = more
+        for (table, row_id), columns in by_row.items():
+            row = self._row(table, row_id)
+            self._change(table, row_id, **{column: row[column] + more for column, more in columns.items()})
 
     def _insert_measurements(self, run_id: int, packed: Iterable[_Packed]) -> None:
         for point, values, blob in packed:
             measurement_id = self._insert("measurement", {"point_id": self._point_id(run_id, point), **values})
-            self._insert("measurement_samples", {"measurement_id": measurement_id, "elapsed_ns": blob})
+            self.db.execute("INSERT INTO measurement_samples VALUES (?, ?)", (measurement_id, blob))
 
     def _insert_points(
         self,
@@ -375,17 +431,19 @@ class Store:
             values = {"run_id": run_id, "status": status.value, "reason": skipped.get(point)}
             self._insert("point", values | rows.point_values(point), "INSERT OR IGNORE")
 
-    def _all(self, query: str, *values: object) -> list[rows.Row]:
-        with self._border():
-            return self.db.execute(query, values).fetchall()
-
     @contextlib.contextmanager
     def _transaction(self, run_id: int | None = None) -> Iterator[None]:
-        """All of the body or nothing; the write lock is taken at its begin."""
-        with self._border(run_id):
-            with transaction(self.db):
-                yield
-            self._has_written = True
+        """All of the body or nothing; the write lock is taken at its begin. A run's time is stored along."""
+        self._sums.clear()
+        with self._border(run_id), transaction(self.db):
+            yield
+            now_s = time.monotonic()
+            if run_id in self._timed_s:
+                self._sums["run", run_id, "measured_s"] += now_s - self._timed_s[run_id]
+            self._add_sums()
+        if run_id in self._timed_s:
+            self._timed_s[run_id] = now_s
+        self._has_written = True
 
     def _border(self, run_id: int | None = None) -> contextlib.AbstractContextManager[None]:
         """An error before anything is written means that the wrong file was named; later, data may be lost."""
@@ -404,4 +462,5 @@ class Store:
 
 def _packed(measurements: Iterable[Measurement]) -> list[_Packed]:
     """The point, the columns and the samples of each measurement."""
-    return [(each.point, rows.measurement_values(each), codec.encode(each.elapsed_ns)) for each in measurements]
+    packed = [(each, codec.encode(each.elapsed_ns)) for each in measurements]
+    return [(each.point, rows.measurement_values(each, blob), blob) for each, blob in packed]

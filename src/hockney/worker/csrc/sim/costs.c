@@ -26,7 +26,7 @@ uint64_t hk_sim_noisy(hk_sim_rank_t *rank, uint64_t cost_ps)
     const double pi = 3.14159265358979323846;
     const double radius = sqrt(-2.0 * log(draw(&rank->random)));
     const double normal = radius * cos(2.0 * pi * draw(&rank->random));
-    return (uint64_t)((double)cost_ps * exp(model->noise_amount * normal) + 0.5);
+    return hk_whole_ps((double)cost_ps * exp(model->noise_amount * normal));
 }
 
 uint64_t hk_sim_cpu_cost(hk_sim_rank_t *rank, uint64_t cost_ps)

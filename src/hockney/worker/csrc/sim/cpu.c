@@ -118,7 +118,7 @@ void hk_sim_work(hk_sim_rank_t *rank, uint64_t duration_ps)
 {
     rank->cpu_ps += duration_ps;
     if (rank->cpu == NULL) {
-        rank->now_ps += duration_ps;
+        rank->now_ps = hk_sum_ps(rank->now_ps, duration_ps);
     } else if (duration_ps > 0) {
         hk_turn_t turn = {.rank = rank, .left_ps = duration_ps};
         hk_sim_step(rank);

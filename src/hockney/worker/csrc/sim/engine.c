@@ -32,6 +32,9 @@ static hk_sim_rank_t *next_rank(hk_sim_t *sim)
         if (sim->queue.count == 0 || sim->queue.failed || sim->no_memory) {
             return NULL;
         }
+        if (sim->queue.heap[0].at_ps >= HK_END_PS) {
+            return NULL;
+        }
         const hk_event_t event = hk_queue_take(&sim->queue);
         const hk_event_kind_t kind = (hk_event_kind_t)hk_event_kind(&event);
         sim->now_ps = event.at_ps;
@@ -104,11 +107,25 @@ static size_t describe_wait(const hk_sim_rank_t *rank, char *why, size_t len)
     return written < 0 ? 0 : (size_t)written < len ? (size_t)written : len - 1;
 }
 
-static void describe_deadlock(const hk_sim_t *sim, char *why, size_t len)
+/* Whether a clock or the next event has reached the last time that the simulation can tell. */
+static bool has_passed_end(const hk_sim_t *sim)
+{
+    bool has = sim->queue.count > 0 && sim->queue.heap[0].at_ps >= HK_END_PS;
+    for (int i = 0; i < sim->size; i++) {
+        has = has || sim->ranks[i].now_ps >= HK_END_PS;
+    }
+    return has;
+}
+
+static void describe_failure(const hk_sim_t *sim, char *why, size_t len)
 {
     enum { NAMED = 5 };
     if (sim->queue.failed || sim->no_memory) {
         (void)snprintf(why, len, "no memory for the messages under way");
+        return;
+    }
+    if (has_passed_end(sim)) {
+        (void)snprintf(why, len, "it takes more than 13 days of virtual time: use smaller costs or faster links");
         return;
     }
     size_t at = (size_t)snprintf(why, len, "deadlock: ");
@@ -147,10 +164,11 @@ bool hk_sim_run(hk_sim_t *sim, void (*body)(hk_sim_rank_t *rank, void *arg), voi
     if (first != NULL) {
         hk_switch(&sim->main, first->place);
     }
-    if (sim->live > 0) {
-        describe_deadlock(sim, why, len);
+    const bool has_ended = sim->live == 0 && !has_passed_end(sim);
+    if (!has_ended) {
+        describe_failure(sim, why, len);
     }
-    return sim->live == 0;
+    return has_ended;
 }
 
 void hk_sim_barrier(hk_sim_rank_t *rank)
@@ -167,7 +185,7 @@ void hk_sim_barrier(hk_sim_rank_t *rank)
         rounds++;
     }
     const uint64_t end_ps =
-        sim->barrier_ps + hk_ps(sim->model->barrier_fixed_ns + rounds * sim->model->barrier_per_round_ns);
+        hk_sum_ps(sim->barrier_ps, hk_ps(sim->model->barrier_fixed_ns + rounds * sim->model->barrier_per_round_ns));
     sim->in_barrier = 0;
     sim->barrier_ps = 0;
     for (int i = 0; i < sim->size; i++) {

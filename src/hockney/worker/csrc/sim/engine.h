@@ -254,16 +254,31 @@ void hk_sim_close_streams(hk_sim_t *sim);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
+/* A clock that reaches this time, 13 days, ends the simulation. Costs and sums saturate at or above it, so none wraps
+ * round before that: a clock below it is right. */
+#define HK_END_PS ((uint64_t)1 << 60)
+
+static inline uint64_t hk_whole_ps(double ps)
+{
+    return ps < (double)HK_END_PS ? (uint64_t)(ps + 0.5) : HK_END_PS;
+}
+
 static inline uint64_t hk_ps(double ns)
 {
-    return (uint64_t)(ns * 1000.0 + 0.5);
+    return hk_whole_ps(ns * 1000.0);
+}
+
+static inline uint64_t hk_sum_ps(uint64_t at_ps, uint64_t more_ps)
+{
+    const uint64_t sum_ps = at_ps + more_ps;
+    return sum_ps < 2 * HK_END_PS ? sum_ps : 2 * HK_END_PS;
 }
 
 /* A cost multiplied by the node's factor. */
 static inline uint64_t hk_sim_at_node(const hk_sim_t *sim, uint32_t node, uint64_t cost_ps)
 {
     const hk_model_t *model = sim->model;
-    return node < model->node_factors_count ? (uint64_t)(model->node_factors[node] * (double)cost_ps + 0.5) : cost_ps;
+    return node < model->node_factors_count ? hk_whole_ps(model->node_factors[node] * (double)cost_ps) : cost_ps;
 }
 
 /* The costs of a message between two ranks. */

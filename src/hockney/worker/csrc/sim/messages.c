@@ -137,8 +137,8 @@ static void enter_node(hk_sim_t *sim, hk_message_t *message)
     }
     const uint64_t now_ps = later(sim->now_ps, message->ready_ps);
     const uint64_t at_ps = later(now_ps, later(in_ps > 0 ? node->in_ps : 0, both_ps > 0 ? node->both_ps : 0));
-    node->in_ps = in_ps > 0 ? at_ps + in_ps : node->in_ps;
-    node->both_ps = both_ps > 0 ? at_ps + both_ps : node->both_ps;
+    node->in_ps = in_ps > 0 ? hk_sum_ps(at_ps, in_ps) : node->in_ps;
+    node->both_ps = both_ps > 0 ? hk_sum_ps(at_ps, both_ps) : node->both_ps;
     const uint64_t busy_ps = later(in_ps, both_ps);
     let_in(sim, message, at_ps + (busy_ps < message->transfer_ps ? busy_ps : message->transfer_ps));
 }
@@ -172,7 +172,7 @@ static uint64_t cross_links(hk_sim_t *sim, const hk_message_t *message, uint64_t
         const hk_hop_t hop = route->hop[i];
         if (hop.kind != last_kind) {
             last_kind = hop.kind;
-            busy_ps = (uint64_t)(sim->kind_ps_per_byte[hop.kind] * (double)message->costs->bytes + 0.5);
+            busy_ps = hk_whole_ps(sim->kind_ps_per_byte[hop.kind] * (double)message->costs->bytes);
             *slowest_ps = later(*slowest_ps, busy_ps);
         }
         uint64_t *free_ps = &sim->link_free_ps[hop.link];
@@ -180,10 +180,10 @@ static uint64_t cross_links(hk_sim_t *sim, const hk_message_t *message, uint64_t
             *waited_ps += *free_ps - head_ps;
             head_ps = *free_ps;
         }
-        *free_ps = busy_ps > 0 ? head_ps + busy_ps : *free_ps;
-        head_ps += sim->kind_latency_ps[hop.kind];
+        *free_ps = busy_ps > 0 ? hk_sum_ps(head_ps, busy_ps) : *free_ps;
+        head_ps = hk_sum_ps(head_ps, sim->kind_latency_ps[hop.kind]);
     }
-    return head_ps + route->turns * sim->turn_ps;
+    return hk_sum_ps(head_ps, hk_whole_ps((double)route->turns * (double)sim->turn_ps));
 }
 
 /* Whether a message is on its way in the opposite direction. */
@@ -204,7 +204,7 @@ static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
     }
     uint64_t waited_ps = 0;
     uint64_t head_ps = cross_links(sim, message, &transfer_ps, &waited_ps);
-    head_ps += hk_sim_noisy(&sim->ranks[message->from], cost_ps[HK_COST_LATENCY]);
+    head_ps = hk_sum_ps(head_ps, hk_sim_noisy(&sim->ranks[message->from], cost_ps[HK_COST_LATENCY]));
     message->transfer_ps = transfer_ps;
     message->left_ps = sim->now_ps;
     message->ready_ps = head_ps;
@@ -258,8 +258,8 @@ static void leave_node(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *messa
     }
     hk_node_t *node = &sim->nodes[place];
     const uint64_t at_ps = later(sim->now_ps, later(out_ps > 0 ? node->out_ps : 0, both_ps > 0 ? node->both_ps : 0));
-    node->out_ps = out_ps > 0 ? at_ps + out_ps : node->out_ps;
-    node->both_ps = both_ps > 0 ? at_ps + both_ps : node->both_ps;
+    node->out_ps = out_ps > 0 ? hk_sum_ps(at_ps, out_ps) : node->out_ps;
+    node->both_ps = both_ps > 0 ? hk_sum_ps(at_ps, both_ps) : node->both_ps;
     if (at_ps > sim->now_ps) {
         hk_queue_put(&sim->queue, at_ps, HK_EVENT_LAUNCH, message);
     } else {

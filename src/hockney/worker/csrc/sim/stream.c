@@ -67,7 +67,7 @@ static size_t stream_put(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t byte
     }
     hk_sim_work(rank, stream_ps(rank, rank->node, HK_STREAM_WRITE, bytes));
     const uint64_t start_ps = rank->now_ps > stream->drained_ps ? rank->now_ps : stream->drained_ps;
-    stream->drained_ps = start_ps + stream_ps(rank, sim->ranks[stream->to].node, HK_STREAM_DRAIN, bytes);
+    stream->drained_ps = hk_sum_ps(start_ps, stream_ps(rank, sim->ranks[stream->to].node, HK_STREAM_DRAIN, bytes));
     *write = (hk_write_t){.bytes = bytes, .readable_ps = stream->drained_ps};
     if (stream->first == NULL) {
         stream->first = write;
@@ -128,7 +128,7 @@ size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
         return 0;
     }
     const size_t moved = stream_put(rank, stream, some);
-    rank->now_ps += waits ? stream_ps(rank, rank->node, HK_STREAM_ACK, some) : 0;
+    rank->now_ps = hk_sum_ps(rank->now_ps, waits ? stream_ps(rank, rank->node, HK_STREAM_ACK, some) : 0);
     return moved;
 }
 

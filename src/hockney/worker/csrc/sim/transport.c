@@ -143,12 +143,13 @@ static void sim_overlap(hk_ctx_t *ctx, uint64_t duration_ns, hk_req_t *req, bool
 /* One turn takes 1 ns. */
 static void sim_spin(hk_ctx_t *ctx, uint64_t turns)
 {
-    hk_sim_work(hk_sim_rank_of(ctx), 1000 * turns);
+    hk_sim_work(hk_sim_rank_of(ctx), hk_ps((double)turns));
 }
 
 static void sim_sleep(hk_ctx_t *ctx, uint64_t duration_ns)
 {
-    hk_sim_rank_of(ctx)->now_ps += 1000 * duration_ns;
+    hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
+    rank->now_ps = hk_sum_ps(rank->now_ps, hk_ps((double)duration_ns));
 }
 
 static void sim_cpu_ns(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
