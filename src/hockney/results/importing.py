@@ -49,60 +49,87 @@ def store_outputs(
     described = []
     seen: Counter[Point] = Counter()  # outputs of each curve
     first: dict[Point, tuple[str, str]] = {}  # of each curve: whose time it is, and the output that says so
+    wanted = _Wanted(given)
     for name, outputs in files:
         for output in outputs:
             what = f"{name} ({output.tool})"
-            curve, window = _curve(output, what, given)
+            curve, window = _curve(output, what, wanted)
+            if output.rate and _same_rate(output, curve, window):
+                continue
             timed, other = first.setdefault(curve, (output.timed, what))
             if timed != output.timed:
                 raise UsageError(
                     f"{what} and {other} define the time of {curve.pattern} differently: import them as two runs"
                 )
-            described.append({"file": name, "tool": output.tool, "points": len(output.rows)})
+            points = len(output.rows)
+            text = curve.text(curve.transport)
+            described.append(
+                {"file": name, "tool": output.tool, "curve": text, "launch": seen[curve], "points": points}
+            )
             launches.append(_launch(curve, now, seen[curve]))
             seen[curve] += 1
             measurements += _measurements(output, curve, window, len(launches) - 1, now)
+    wanted.check()
     tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
     facts = {"traits": {"patterns": {curve.pattern: asdict(curve.traits) for curve in seen}, "transports": {}}}
     info = RunInfo(command, "+".join(tools), label, now, 0, __version__, facts, {IMPORTED: described})
     return store.import_run(info, launches, measurements)
 
 
-def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]:
+class _Wanted:
+    """The given properties, each for the outputs that do not say it; one that no output needs contradicts them all."""
+
+    def __init__(self, given: ImportOptions) -> None:
+        self.given = given
+        self._contradictions: dict[str, str] = {}
+        self._used: set[str] = set()
+
+    def agreed(self, option: str, what: str, printed: Known | None, given: Known | None, unsaid: str) -> Known:
+        """The printed value, else the given one. Raises UsageError if there is none."""
+        if printed is None and given is None:
+            raise UsageError(f"{what} does not say {unsaid}")
+        if given is not None and printed in (None, given):
+            self._used.add(option)
+        elif given is not None:
+            self._contradictions.setdefault(option, f"{what} says {printed}: leave out {option}{given}")
+        return printed if printed is not None else given  # type: ignore[return-value]
+
+    def check(self) -> None:
+        """Raises UsageError for a given value that differs from what every output says."""
+        for option, sentence in self._contradictions.items():
+            if option not in self._used:
+                raise UsageError(sentence)
+
+
+def _curve(output: Output, what: str, wanted: _Wanted) -> tuple[Point, int]:
     """A point of an output that represents all of its sizes, and the number of messages in flight."""
-    pattern = _agreed(
-        *(what, output.pattern, given.pattern),
+    given = wanted.given
+    pattern = wanted.agreed(
+        *("--pattern ", what, output.pattern, given.pattern),
         "what was measured: name it, for example with --pattern allreduce",
-        f"is of {output.pattern}: leave out --pattern {given.pattern}",
     )
-    ranks = _agreed(
-        *(what, output.ranks, given.ranks),
-        "how many ranks there were: add --ranks",
-        f"is of {counted(output.ranks or 0, 'rank')}: leave out --ranks {given.ranks}",
-    )
+    unsaid = "how many ranks there were: add --ranks"
+    ranks = wanted.agreed("--ranks ", what, output.ranks, given.ranks, unsaid)
     options, window = {**output.options, **given.options}, 1
-    said_window = options.pop("window", None)  # ignored for patterns without one: a file may hold several
+    said_window = given.options.get("window")
     if pattern in WINDOWED:
-        window = _agreed(
-            *(what, output.window, None if said_window is None else _window(said_window)),
+        window = wanted.agreed(
+            *("-o window=", what, output.window, None if said_window is None else _window(said_window)),
             "how many messages were in flight: add -o window=N (usually 64)",
-            f"has {output.window} messages in flight: leave out -o window={said_window}",
         )
         options["window"] = str(window)
+    elif said_window is not None:  # a file may hold several patterns
+        options = {name: value for name, value in options.items() if name != "window"} | dict(output.options)
     known = pattern_traits({}, pattern)
     traits = PatternTraits(sized=output.is_sized) if known == PatternTraits() else known
     transport = given.transport or output.transport
     return Point(transport, pattern, ranks, 0, tuple(sorted(options.items())), "asked", traits), window
 
 
-def _agreed(what: str, printed: Known | None, given: Known | None, unsaid: str, contradiction: str) -> Known:
-    """The printed or given value. Raises UsageError if there is none, or both differ."""
-    if printed is not None and given not in (None, printed):
-        raise UsageError(f"{what} {contradiction}")
-    known = given if printed is None else printed
-    if known is None:
-        raise UsageError(f"{what} does not say {unsaid}")
-    return known
+def _same_rate(output: Output, curve: Point, window: int) -> bool:
+    """Whether a column of rates, of the same times as the main one, has the rate of that by the pattern's definition."""
+    own, its = (definition(curve.pattern, curve.ranks, 1000, window, "", rate) for rate in (None, output.rate))
+    return "column" in output.options and own.bytes_per_rep * its.divisor == its.bytes_per_rep * own.divisor
 
 
 def _window(word: str) -> int:
@@ -131,20 +158,23 @@ def _measurements(output: Output, curve: Point, window: int, launch: int, now: f
     import numpy as np
 
     for row in output.rows:
-        of = definition(curve.pattern, curve.ranks, row.bytes, window, output.timed)
+        of = definition(curve.pattern, curve.ranks, row.bytes, window, output.timed, output.rate)
         for number, time_ns in enumerate(row.times_ns):
+            elapsed_ns = round(time_ns * of.divisor * SCALE)
+            if elapsed_ns >= 1 << 62:
+                raise UsageError(f"line {row.line} of {output.tool} has a time of {time_ns:g} ns")
             yield Measurement(
-                point=replace(curve, bytes=row.bytes),
+                point=replace(curve, bytes=row.bytes if output.is_sized else 0),
                 launch_id=launch,
                 round=number,
                 started_unix_s=now,
                 batch=SCALE,
                 definition=of,
-                elapsed_ns=np.array([[round(time_ns * of.divisor * SCALE)]], dtype=np.int64),
+                elapsed_ns=np.array([[elapsed_ns]], dtype=np.int64),
                 cpu_user_ns=(),
                 cpu_system_ns=(),
                 wall_ns=(),
                 floor_ns=None,
                 verified=row.verified,
-                counters={DIGITS: (row.digits_ns,)},
+                counters={DIGITS: (row.digits_ns,), **{title: (value,) for title, value in row.others.items()}},
             )

@@ -1,0 +1,103 @@
+"""The lines of a saved output, without what terminals, launchers and log collectors add; and JSON documents in them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hockney.results.formats.output import FormatError
+
+_STEERING = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]|\ufeff")
+_DAY = r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d "
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
+_PREFIX = re.compile(
+    r"[^<>\n]{0,120}<std(?P<stream>out|err|diag)>:? ?"  # mpirun --tag-output, --timestamp-output; prrte
+    r"|\[(?:rank )?\d{1,7}\] "  # hydra -prepend-rank
+    r"|\s*\d{1,7}: "  # srun --label
+    r"|\[(?:pod|container)/\S+\] "  # kubectl --prefix
+    r"|[\w.-]*[A-Za-z][\w.-]*-\d+ +\| "  # docker compose
+    rf"|\[?\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z| ?[+-]\d\d:?\d\d)?\]? "
+    rf"|\[?{_TIME}\]? |{_DAY}{_TIME}(?: \d{{4}})? "
+)
+# The words of a failure; a warning may hold them, too. A comment has them in capitals.
+_FAILED = re.compile(
+    r"abort|signal|kill|error|fail|terminat|cancel|segmentation|out of memory|non-zero exit", re.IGNORECASE
+)
+_DIED = re.compile(
+    r"\b(?:on signal|signal \d+|SIG[A-Z]{3,}|killed|segmentation fault|non-zero exit|oom.kill)", re.IGNORECASE
+)
+_IS_WARNING = re.compile(r"\b(?:warn(?:ing)?|info|debug|trace|note|diag)\b", re.IGNORECASE)
+_COMMENT_FAILED = re.compile(r"\bFAILED\b|\bNO SUCCESSFUL\b")
+
+
+class Line(NamedTuple):
+    """A line without its prefixes; `is_error`: of standard error."""
+
+    text: str
+    is_error: bool = False
+
+    @property
+    def says_failed(self) -> bool:
+        """Whether it says that the run failed."""
+        if self.text.startswith("#"):
+            return _COMMENT_FAILED.search(self.text) is not None and "Avg bus bandwidth" not in self.text
+        if _DIED.search(self.text):
+            return True
+        return _FAILED.search(self.text) is not None and not _IS_WARNING.search(self.text)
+
+
+def decode(content: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 as Windows writes it. Raises UnicodeDecodeError."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16")
+    return content.decode("utf-8-sig")
+
+
+def lines_of(text: str) -> list[Line]:
+    """Its lines, numbered as in the file; the last one ends with a newline, or it is not whole."""
+    return [_clean(line) for line in text.split("\n")]
+
+
+def _clean(line: str) -> Line:
+    text, is_error = _STEERING.sub("", line).rstrip("\r").rpartition("\r")[2], False
+    while match := _PREFIX.match(text + " "):
+        is_error |= match["stream"] in ("err", "diag")
+        text = text[match.end() :]
+    return Line(text, is_error)
+
+
+def documents_of(lines: Sequence[Line]) -> tuple[list[Any], int]:
+    """The JSON documents that begin with an object at the start of a line, and the number of other lines.
+
+    A key that an object has again gets ` again`, as iperf3 3.7 writes both directions under one name. Raises FormatError
+    for a document that does not end.
+    """
+    documents: list[Any] = []
+    others, at = 0, 0
+    while at < len(lines):
+        if not lines[at].text.startswith("{"):
+            others, at = others + bool(lines[at].text.strip()), at + 1
+            continue
+        rest, end = "\n".join(line.text for line in lines[at:]), 0
+        try:
+            while rest.startswith("{", next_ := end + len(_BLANKS.match(rest, end)[0])):  # type: ignore[index]
+                document, end = _DECODER.raw_decode(rest, next_)
+                documents.append(document)
+        except (ValueError, RecursionError) as error:
+            line = at + getattr(error, "lineno", 1)
+            raise FormatError(f"it is no whole JSON (line {line}): save the whole output") from error
+        at += rest.count("\n", 0, end) + 1
+    return documents, others
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for key, value in pairs:
+        known[f"{key} again" if key in known else key] = value
+    return known
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object)
+_BLANKS = re.compile(r"\s*")
