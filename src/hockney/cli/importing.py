@@ -115,7 +115,7 @@ def _repeated(name: str, documents: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence for each curve of which the file has several outputs: they count as launches."""
     counts = Counter(document["curve"] for document in documents if document["file"] == name)
     return [
-        f"{count} outputs of {curve} count as launches of one curve. If they differ, import them as separate files with -o"
+        f"{count} outputs of {curve} count as its launches; if their options differ, import a file of each with -o"
         for curve, count in counts.items()
         if count > 1 and "column=" not in curve
     ]

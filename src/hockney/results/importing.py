@@ -18,10 +18,9 @@ from hockney.model import DIGITS, IMPORTED, Launch, Measurement, PatternTraits, 
 from hockney.results.formats.output import WINDOWED, Output, definition
 from hockney.results.store import Store
 from hockney.results.traits import pattern_traits
-from hockney.units import counted
 
 SCALE = 1000
-Known = TypeVar("Known", str, int)
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,11 @@ def store_outputs(
     described = []
     seen: Counter[Point] = Counter()  # outputs of each curve
     first: dict[Point, tuple[str, str]] = {}  # of each curve: whose time it is, and the output that says so
-    wanted = _Wanted(given)
+    _check_given({f"{name} ({output.tool})": outputs for name, outputs in files for output in outputs[:1]}, given)
     for name, outputs in files:
         for output in outputs:
             what = f"{name} ({output.tool})"
-            curve, window = _curve(output, what, wanted)
+            curve, window = _curve(output, what, given)
             if output.rate and _same_rate(output, curve, window):
                 continue
             timed, other = first.setdefault(curve, (output.timed, what))
@@ -69,65 +68,53 @@ def store_outputs(
             launches.append(_launch(curve, now, seen[curve]))
             seen[curve] += 1
             measurements += _measurements(output, curve, window, len(launches) - 1, now)
-    wanted.check()
     tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
     facts = {"traits": {"patterns": {curve.pattern: asdict(curve.traits) for curve in seen}, "transports": {}}}
     info = RunInfo(command, "+".join(tools), label, now, 0, __version__, facts, {IMPORTED: described})
     return store.import_run(info, launches, measurements)
 
 
-class _Wanted:
-    """The given properties, each for the outputs that do not say it; one that no output needs contradicts them all."""
-
-    def __init__(self, given: ImportOptions) -> None:
-        self.given = given
-        self._contradictions: dict[str, str] = {}
-        self._used: set[str] = set()
-
-    def agreed(self, option: str, what: str, printed: Known | None, given: Known | None, unsaid: str) -> Known:
-        """The printed value, else the given one. Raises UsageError if there is none."""
-        if printed is None and given is None:
-            raise UsageError(f"{what} does not say {unsaid}")
-        if given is not None and printed in (None, given):
-            self._used.add(option)
-        elif given is not None:
-            self._contradictions.setdefault(option, f"{what} says {printed}: leave out {option}{given}")
-        return printed if printed is not None else given  # type: ignore[return-value]
-
-    def check(self) -> None:
-        """Raises UsageError for a given value that differs from what every output says."""
-        for option, sentence in self._contradictions.items():
-            if option not in self._used:
-                raise UsageError(sentence)
+def _check_given(outputs: Mapping[str, Sequence[Output]], given: ImportOptions) -> None:
+    """Raises UsageError for a given property of which every output says another value: no output needs it."""
+    window = given.options.get("window")
+    for option, name, value in (
+        ("--pattern ", "pattern", given.pattern),
+        ("--ranks ", "ranks", given.ranks),
+        ("-o window=", "window", None if window is None else _window(window)),
+    ):
+        said = [(what, getattr(output, name)) for what, of in outputs.items() for output in of]
+        if value is not None and said and all(printed not in (None, value) for _, printed in said):
+            raise UsageError(f"{said[0][0]} says {option}{said[0][1]}: leave out {option}{value}")
 
 
-def _curve(output: Output, what: str, wanted: _Wanted) -> tuple[Point, int]:
+def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]:
     """A point of an output that represents all of its sizes, and the number of messages in flight."""
-    given = wanted.given
-    pattern = wanted.agreed(
-        *("--pattern ", what, output.pattern, given.pattern),
-        "what was measured: name it, for example with --pattern allreduce",
+    pattern = _known(
+        what, output.pattern, given.pattern, "what was measured: name it, for example with --pattern allreduce"
     )
-    unsaid = "how many ranks there were: add --ranks"
-    ranks = wanted.agreed("--ranks ", what, output.ranks, given.ranks, unsaid)
-    options, window = {**output.options, **given.options}, 1
-    said_window = given.options.get("window")
+    ranks = _known(what, output.ranks, given.ranks, "how many ranks there were: add --ranks")
+    own = {name: value for name, value in given.options.items() if name != "window"}  # not every pattern has a window
+    options, window = {**output.options, **own}, 1
     if pattern in WINDOWED:
-        window = wanted.agreed(
-            *("-o window=", what, output.window, None if said_window is None else _window(said_window)),
-            "how many messages were in flight: add -o window=N (usually 64)",
-        )
+        unsaid = "how many messages were in flight: add -o window=N (usually 64)"
+        window = int(_known(what, str(output.window) if output.window else None, given.options.get("window"), unsaid))
         options["window"] = str(window)
-    elif said_window is not None:  # a file may hold several patterns
-        options = {name: value for name, value in options.items() if name != "window"} | dict(output.options)
     known = pattern_traits({}, pattern)
     traits = PatternTraits(sized=output.is_sized) if known == PatternTraits() else known
     transport = given.transport or output.transport
     return Point(transport, pattern, ranks, 0, tuple(sorted(options.items())), "asked", traits), window
 
 
+def _known(what: str, printed: Known | None, given: Known | None, unsaid: str) -> Known:
+    """The printed value, else the given one. Raises UsageError if there is none."""
+    value = given if printed is None else printed
+    if value is None:
+        raise UsageError(f"{what} does not say {unsaid}")
+    return value
+
+
 def _same_rate(output: Output, curve: Point, window: int) -> bool:
-    """Whether a column of rates, of the same times as the main one, has the rate of that by the pattern's definition."""
+    """Whether a column of rates, of the same times as the main one, has the same rate by the pattern's definition."""
     own, its = (definition(curve.pattern, curve.ranks, 1000, window, "", rate) for rate in (None, output.rate))
     return "column" in output.options and own.bytes_per_rep * its.divisor == its.bytes_per_rep * own.divisor
 

@@ -1,7 +1,7 @@
 """Outputs of other benchmarks as figures: one file for each format, which says what its titles and headings mean.
 
-`read_outputs` finds the tables of all formats in a text, whatever stands between them, else JSON documents. A value that
-a text does not contain stays None; `docs/import.md` lists the values of each format.
+`read_outputs` finds the tables of all formats in a text, whatever stands between them, else JSON documents. A value
+that a text does not contain stays None; `docs/import.md` lists the values of each format.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from hockney.errors import UsageError
 from hockney.results.formats import fabtests, imb, iperf3, nccl, netpipe, nvbandwidth, osu, perftest, ucx
 from hockney.results.formats.lines import Line, documents_of, lines_of
 from hockney.results.formats.output import FormatError, Output, Reading
-from hockney.results.formats.tables import Table, tables_of
+from hockney.results.formats.tables import Scan, Table
 
 __all__ = ["NAMES", "Output", "Reading", "read_outputs"]
 
 _TEXTS = tuple(module.FORMAT for module in (osu, imb, nccl, perftest, ucx, fabtests, nvbandwidth))
 _JSON_AS_TABLES = (nccl, perftest, nvbandwidth)
 NAMES = ", ".join(
-    [*(format_.title for format_ in _TEXTS), netpipe.TITLE, iperf3.TITLE, "JSON of nccl-tests, perftest and nvbandwidth"]
+    [
+        *(format_.title for format_ in _TEXTS),
+        netpipe.TITLE,
+        iperf3.TITLE,
+        "JSON of nccl-tests, perftest and nvbandwidth",
+    ]
 )
 
 
@@ -28,8 +33,8 @@ def read_outputs(text: str, name: str) -> Reading:
     """What the text of the file `name` holds: one output or more. Raises UsageError, which names the line."""
     lines = lines_of(text)
     try:
-        tables, others = tables_of(lines, _TEXTS)
-        reading = _of_tables(tables, others) if tables else _of_documents(lines) or netpipe.read(lines)
+        scan = Scan(lines, _TEXTS)
+        reading = _of_tables(scan.tables, scan) if scan.tables else _of_documents(lines) or netpipe.read(lines)
         if reading and not any(output.rows for output in reading.outputs):
             raise FormatError("it holds no figures: its run failed, or only a part of its output was saved")
     except FormatError as error:
@@ -39,11 +44,13 @@ def read_outputs(text: str, name: str) -> Reading:
     return reading
 
 
-def _of_tables(tables: Sequence[Table], others: int) -> Reading:
+def _of_tables(tables: Sequence[Table], scan: Scan | None = None) -> Reading:
     rows = sum(len(table.rows) + len(table.notes) for table in tables)
     outputs = [output for table in tables for output in table.format.read(table)]
     notes = [note for table in tables for note in table.notes]
-    return Reading(outputs, rows, rows - len(notes), others, notes)
+    return Reading(
+        outputs, rows, rows - len(notes), scan.others if scan else 0, [*notes, *(scan.notes if scan else ())]
+    )
 
 
 def _of_documents(lines: Sequence[Line]) -> Reading | None:
@@ -66,7 +73,7 @@ def _of_document(document: Any) -> Reading | None:
     try:
         for format_ in _JSON_AS_TABLES:
             if (tables := format_.document_tables(document)) is not None:
-                return _of_tables(tables, 0)
+                return _of_tables(tables)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise FormatError("it is JSON of a known benchmark, but a part is missing or damaged") from error
     return iperf3.read(document)

@@ -22,7 +22,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
 def _read(table: Table) -> list[Output]:
     pattern = "pingpong" if "#ack" in table.titles else None
     base = Output("fi_pingpong" if pattern else "fabtests", pattern, "libfabric", (), 2)
-    return curves(table, base, _MAIN, keys={"name": ("test", ())} if "name" in table.titles else {})
+    return curves(table, base, _MAIN, keys={"name": ("test", ())})
 
 
 FORMAT = TextFormat(

@@ -62,9 +62,8 @@ def _read(table: Table) -> list[Output]:
         is_sized="#bytes" in titles,
         rate=Fraction(_RATES[name]) if name in _RATES and pattern.startswith("imb_") else None,
     )
-    keys = {"Group": ("group", ())} if "Group" in titles else {}
     rates = {"Mbytes/sec": Fraction(_RATES[name])} if pattern == "ring" and "Mbytes/sec" in titles else {}
-    return curves(table, base, main, keys=keys, rates=rates)
+    return curves(table, base, main, keys={"Group": ("group", ())}, rates=rates)
 
 
 FORMAT = TextFormat("IMB text", _titles, _read, _BENCHMARK, "# All processes entering MPI_Finalize")

@@ -8,7 +8,7 @@ and both directions at once are separate patterns. (iperf 3.12; src/iperf_api.c.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -17,26 +17,23 @@ from hockney.results.formats.output import BYTES_MAX, FormatError, Output, Outpu
 TITLE = "iperf3 JSON"
 # The key of a direction's sum; of intervals before version 3.11 the second direction had the name of the first.
 _REVERSE = ("sum_bidir_reverse", "sum again")
+_EVENTS = ("start", "interval", "end", "error", "server_output_text", "server_output_json")
 
 
-def whole_documents(documents: Sequence[Any]) -> list[Any]:
-    """The documents, where the events of --json-stream are put together again. Raises FormatError for one cut short."""
+def whole_documents(documents: Iterable[Any]) -> list[Any]:
+    """The documents, where the events of --json-stream are put together again."""
     whole: list[Any] = []
-    is_open = False
     for document in documents:
-        if not isinstance(document, dict) or not {"event", "data"} <= document.keys():
+        event, data = document.get("event"), document.get("data")
+        if event not in _EVENTS:
             whole.append(document)
             continue
-        event, data = document["event"], document["data"]
         if event == "start" or not whole:
-            whole.append({"start": data, "intervals": []})
-        elif event == "interval":
+            whole.append({"intervals": []})
+        if event == "interval":
             whole[-1]["intervals"].append(data)
         else:
             whole[-1][event] = data
-        is_open = event not in ("end", "error") and not (event.startswith("server") and not is_open)
-    if is_open:
-        raise FormatError("its last event, 'end', is missing: the run was cut short")
     return whole
 
 
@@ -47,6 +44,8 @@ def read(document: Mapping[str, Any]) -> Reading | None:
         return None
     if isinstance(document.get("error"), str):
         raise FormatError(f"its run failed: {document['error']}")
+    if "end" not in document:
+        raise FormatError("its 'end' is missing: the run was cut short")
     try:
         asked, intervals, end = start["test_start"], document["intervals"], document["end"]
         protocol, streams, block = str(asked["protocol"]).lower(), int(asked["num_streams"]), int(asked["blksize"])
@@ -69,7 +68,9 @@ def read(document: Mapping[str, Any]) -> Reading | None:
         times, short = _times(sums, streams * block)
         rows += len(sums)
         notes += [f"no figure of interval {each}, as it is short" for each in short]
-        way = {"direction": ("forward", "reverse")[number]} if reverse else {"direction": "reverse"} if is_reverse else {}
+        way = (
+            {"direction": ("forward", "reverse")[number]} if reverse else {"direction": "reverse"} if is_reverse else {}
+        )
         row = [OutputRow(0, block, tuple(times))] if times else []
         pattern, rate = "stream" if is_plain else "iperf3", Fraction(streams)
         outputs.append(Output(version, pattern, protocol, row, 2, "slowest", options | way, rate=rate))

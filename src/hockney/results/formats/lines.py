@@ -26,10 +26,11 @@ _FAILED = re.compile(
     r"abort|signal|kill|error|fail|terminat|cancel|segmentation|out of memory|non-zero exit", re.IGNORECASE
 )
 _DIED = re.compile(
-    r"\b(?:on signal|signal \d+|SIG[A-Z]{3,}|killed|segmentation fault|non-zero exit|oom.kill)", re.IGNORECASE
+    r"\b(?:on signal|signal \d+|SIG[A-Z]{3,}\b|killed|abort|cancelled|segmentation fault|non-zero exit|oom.kill)",
+    re.IGNORECASE,
 )
 _IS_WARNING = re.compile(r"\b(?:warn(?:ing)?|info|debug|trace|note|diag)\b", re.IGNORECASE)
-_COMMENT_FAILED = re.compile(r"\bFAILED\b|\bNO SUCCESSFUL\b")
+_COMMENT_FAILED = re.compile(r"^(?!# Avg bus bandwidth).*\b(?:FAILED|NO SUCCESSFUL)\b")
 
 
 class Line(NamedTuple):
@@ -39,13 +40,15 @@ class Line(NamedTuple):
     is_error: bool = False
 
     @property
+    def says_died(self) -> bool:
+        """Whether it says that a process died, or that results were wrong."""
+        return (_COMMENT_FAILED if self.text.startswith("#") else _DIED).search(self.text) is not None
+
+    @property
     def says_failed(self) -> bool:
-        """Whether it says that the run failed."""
-        if self.text.startswith("#"):
-            return _COMMENT_FAILED.search(self.text) is not None and "Avg bus bandwidth" not in self.text
-        if _DIED.search(self.text):
-            return True
-        return _FAILED.search(self.text) is not None and not _IS_WARNING.search(self.text)
+        """Whether it says that the run failed; a warning that does is no failure."""
+        is_plain = not self.text.startswith("#") and _IS_WARNING.search(self.text) is None
+        return self.says_died or (is_plain and _FAILED.search(self.text) is not None)
 
 
 def decode(content: bytes) -> str:
@@ -71,8 +74,8 @@ def _clean(line: str) -> Line:
 def documents_of(lines: Sequence[Line]) -> tuple[list[Any], int]:
     """The JSON documents that begin with an object at the start of a line, and the number of other lines.
 
-    A key that an object has again gets ` again`, as iperf3 3.7 writes both directions under one name. Raises FormatError
-    for a document that does not end.
+    A key that an object has again gets ` again`: iperf3 3.7 gives both directions one name. Raises FormatError for a
+    document that does not end.
     """
     documents: list[Any] = []
     others, at = 0, 0

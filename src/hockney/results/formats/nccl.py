@@ -1,4 +1,4 @@
-"""Text and JSON of nccl-tests and rccl-tests: times in us, the mean over iterations and, unless -a says otherwise, ranks.
+"""Text and JSON of nccl-tests and rccl-tests: times in us, means over iterations and, unless -a says otherwise, ranks.
 
 Only later versions name the collective. Times out of place are those of the pattern; in-place times are separate
 curves, as are algbw and busbw where they differ. Sizes and rates are defined in doc/PERFORMANCE.md of nccl-tests. A
@@ -22,7 +22,11 @@ _KEYS = {
     "redop": ("redop", ("sum", "none", "")),
     "root": ("root", ("-1", "0")),
 }
-_SAID = ((r"graph: (\d+)", "graph", "0"), (r"agg iters: (\d+)", "aggregated", "1"), (r"# (Blocking) En", "blocking", ""))
+_SAID = (
+    (r"graph: (\d+)", "graph", "0"),
+    (r"agg iters: (\d+)", "aggregated", "1"),
+    (r"# (Blocking) En", "blocking", ""),
+)
 _JSON = {"time": "time", "alg_bw": "algbw", "bus_bw": "busbw", "nwrong": "#wrong"}
 
 
@@ -52,8 +56,7 @@ def _read(table: Table) -> list[Output]:
         half = table.columns([*range(times[0]), *range(start, end)])
         of_place = Output(**{**vars(base), "options": {**base.options, **place}})
         rates: dict[str, Fraction | str] = {"algbw(GB/s)": Fraction(1), "busbw(GB/s)": "busbw"}
-        keys = {title: key for title, key in _KEYS.items() if title in half.titles}
-        outputs += curves(half, of_place, table.titles[start], keys=keys, rates=rates, repeats=True)
+        outputs += curves(half, of_place, table.titles[start], keys=_KEYS, rates=rates, repeats=True)
     return outputs
 
 
@@ -83,7 +86,7 @@ def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
         heading.append("# Blocking Enabled")
     front, places = ("size", "count", "type", "redop", "root"), ("out_of_place", "in_place")
     titles = [*front, *(title + _UNITS.get(title, "") for _ in places for title in _JSON.values())]
-    table = Table(FORMAT, 1, titles, "", "", "\n".join(heading))
+    table = Table(FORMAT, 1, titles, "\n".join(heading))
     for number, row in enumerate(document["results"], 1):
         cells = [str(row[name]).strip() for name in front]
         for figures in (row.get(place) or {} for place in places):

@@ -14,7 +14,7 @@ from typing import Any
 from hockney.results.formats.output import FormatError, Output, number_of
 from hockney.results.formats.tables import Table, TextFormat, curves
 
-_TEST = re.compile(r"\s*Running (\w+)\.\s*$")
+_TEST = re.compile(r"\s*Running (\w+)\.\s*$", re.MULTILINE)
 _UNIT = re.compile(r"\((GB/s|ns)\)\s*$")
 _COPY_BYTES = 10**9
 
@@ -47,12 +47,15 @@ def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
         return None
     if "error" in whole:
         raise FormatError(f"its run failed: {whole['error']}")
-    tables = []
+    tables: list[Table] = []
     for case in whole["testcases"]:
         if case["status"] in ("Error", "Not Found") or "error" in case:
             raise FormatError(f"its run failed: {case['name']}: {case.get('error', case['status'])}")
         unit, matrix = _UNIT.search(case.get("bandwidth_description", "")), case.get("bandwidth_matrix", [])
-        titles = ["row", *(f"{place} ({unit[1] if unit else 'GB/s'})" for place in range(len(matrix[0]) if matrix else 0))]
+        titles = [
+            "row",
+            *(f"{place} ({unit[1] if unit else 'GB/s'})" for place in range(len(matrix[0]) if matrix else 0)),
+        ]
         rows = [(number, [str(number), *row]) for number, row in enumerate(matrix)]
-        tables.append(Table(FORMAT, len(tables) + 1, titles, "", "", f"Running {case['name']}.", rows))
+        tables.append(Table(FORMAT, len(tables) + 1, titles, f"Running {case['name']}.", rows))
     return tables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -72,13 +72,9 @@ class Reading:
 WINDOWED = ("oneway", "twoway", "pairs")
 _NATIVE = ("alltoall", "allreduce", "multicast", "barrier")
 # busbw / algbw on n ranks (doc/PERFORMANCE.md of nccl-tests); of other collectives it is 1.
-_BUSBW: dict[str, Callable[[int], Fraction]] = {
-    "allreduce": lambda n: Fraction(2 * (n - 1), n),
-    **dict.fromkeys(
-        ("nccl_all_gather", "nccl_reduce_scatter", "nccl_alltoall", "nccl_gather", "nccl_scatter"),
-        lambda n: Fraction(n - 1, n),
-    ),
-}
+_BUSBW = {"allreduce": 2} | dict.fromkeys(
+    ("nccl_all_gather", "nccl_reduce_scatter", "nccl_alltoall", "nccl_gather", "nccl_scatter"), 1
+)  # times (n - 1) / n
 
 
 def definition(
@@ -88,8 +84,9 @@ def definition(
     halves, others = ranks // 2, ranks - 1
     native = "native" if pattern in _NATIVE else None
     if rate is not None:
-        counted = _BUSBW.get(pattern, lambda n: Fraction(1))(ranks) if isinstance(rate, str) else rate
-        return Definition(timed, counted.denominator, counted.numerator * size_bytes, counted.numerator, native)
+        if isinstance(rate, str):
+            rate = Fraction(_BUSBW[pattern] * others, ranks) if pattern in _BUSBW else Fraction(1)
+        return Definition(timed, rate.denominator, rate.numerator * size_bytes, rate.numerator, native)
     divisor, messages = {
         "pingpong": (2, 2),
         "oneway": (window, window),

@@ -42,7 +42,7 @@ def _read(table: Table) -> list[Output]:
     pattern = "pingpong" if name == "send_latency" else f"perftest_{name}"
     options = said(table.heading, _SAID)
     base = Output(f"perftest {test[1]}", pattern, "verbs", (), 2, "root", options)
-    return curves(table, base, main, keys={"#sl": ("service_level", ("0",))} if "#sl" in table.titles else {})
+    return curves(table, base, main, keys={"#sl": ("service_level", ("0",))})
 
 
 FORMAT = TextFormat("perftest text", _titles, _read, _TEST)
@@ -67,4 +67,4 @@ def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
     ]
     said_ = "\n".join(f" {name.replace('_', ' ')} : {value}" for name, value in info.items())
     heading = f"{str(info['test']).replace('_', ' ').replace('RDMA ', 'RDMA_')}\n{said_}"
-    return [Table(FORMAT, 1, titles, "", "", heading, [(1, [str(value) for value in results.values()])])]
+    return [Table(FORMAT, 1, titles, heading, [(1, [str(value) for value in results.values()])])]

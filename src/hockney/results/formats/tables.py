@@ -6,7 +6,7 @@ Other lines between rows are skipped and counted. A format says which lines are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -14,40 +14,39 @@ from hockney.results.formats.lines import Line
 from hockney.results.formats.output import FormatError, Output, OutputRow, number_of, read_number, read_size
 
 _ROW = re.compile(r"\s*\d")
+_CHROME = re.compile(r"\s*(?:[#|+]|[-=*]{5})")  # comments, rulers, and commands of `set -x`
 _ENDS_EARLY = {"time-out.;": "the time was up", "out-of-mem.;": "out of memory", "int-overflow;": "an integer overflow"}
 # What a column holds, by its title: kind, and unit in ns, bytes/s or messages/s.
-_UNITS = tuple(
-    (re.compile(pattern, re.IGNORECASE), kind, unit)
-    for pattern, kind, unit in (
-        (r"^#?(?:bytes|size)$", "size", 1.0),
-        (r"\(us\)|usec", "time", 1e3),
-        (r"\(ns\)", "time", 1.0),
-        (r"Mpps|Mxfers", "messages", 1e6),
-        (r"(?:Messages|msg)/s", "messages", 1.0),
-        (r"MiB/s", "rate", 2.0**20),
-        (r"MB(?:ytes)?/s", "rate", 1e6),
-        (r"GB/s", "rate", 1e9),
-        (r"Gb/s", "rate", 1e9 / 8),
-    )
-)
+_UNITS = {
+    r"^#?(?:bytes|[sS]ize)$": ("size", 1.0),
+    r"\(us\)|usec": ("time", 1e3),
+    r"\(ns\)": ("time", 1.0),
+    r"Mpps|Mxfers": ("messages", 1e6),
+    r"(?:Messages|[Mm]sg)/s": ("messages", 1.0),
+    r"MiB/s": ("rate", 2.0**20),
+    r"M[Bb](?:ytes)?/s": ("rate", 1e6),
+    r"GB/s": ("rate", 1e9),
+    r"Gb/s": ("rate", 1e9 / 8),
+}
+_CHECKS = ("Validation", "#wrong", "defects")  # columns of a check of the data
 
 
 @dataclass
 class Table:
-    """A table: the number of its line of titles, these, and the lines before, in and below it."""
+    """A table: the number of its line of titles, these, its rows with their lines, and the text around it."""
 
     format: TextFormat
     line: int
     titles: Sequence[str]
-    head: str  # what stands above the first heading of the file
-    above: str  # what stands between the table before and its heading
     heading: str  # from the format's first line, or the table before, to the first row
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    above: str = ""  # between the table before and the heading
+    head: str = ""  # above the first heading of the file
     below: str = ""
     notes: list[str] = field(default_factory=list)  # why a row became no figure
 
     def columns(self, places: Iterable[int]) -> Table:
-        """The table of these columns alone."""
+        """The table of these columns alone, with the same notes."""
         kept = list(places)
         rows = [(line, [cells[place] for place in kept]) for line, cells in self.rows]
         return replace(self, titles=[self.titles[place] for place in kept], rows=rows)
@@ -70,85 +69,109 @@ class TextFormat:
     row: re.Pattern[str] = _ROW
 
 
-def tables_of(lines: Sequence[Line], formats: Sequence[TextFormat]) -> tuple[list[Table], int]:
-    """The tables in these lines, and the number of other lines. Raises FormatError, which names the line."""
-    tables: list[Table] = []
-    others, started, before, previous = 0, 0, [""], ""  # before: above the heading, and the heading
-    for number, (text, is_error) in enumerate(lines, 1):
-        if not text.strip():
-            continue
-        table = tables[-1] if tables and not started else None
-        if table and not is_error and (cells := _cells(text, table)):
-            if number == len(lines):
+class Scan:
+    """The tables in these lines, the number of other lines, and notes. Raises FormatError, which names the line."""
+
+    def __init__(self, lines: Sequence[Line], formats: Sequence[TextFormat]) -> None:
+        self.tables: list[Table] = []
+        self.others = 0
+        self.notes: list[str] = []
+        self._formats = formats
+        self._started = 0  # the line at which a heading began that has no table yet
+        self._above, self._heading = "", ""
+        self._suspects: list[str] = []  # lines that say that the run failed: it did, if nothing follows
+        previous = ""
+        for number, line in enumerate(lines, 1):
+            if line.text.strip():
+                self._take(number, line, previous, is_last=number == len(lines))
+                previous = line.text
+        self._close(is_end=True)
+        for format_ in {table.format.title: table.format for table in self.tables}.values():
+            own = [table for table in self.tables if table.format is format_]
+            for table in own if format_.ends_each else own[-1:]:
+                if not re.search(rf"^\s*{format_.end}", table.below, re.MULTILINE):
+                    raise FormatError(
+                        f"the line '{format_.end}' is missing below line {table.line}: the run was cut short"
+                    )
+
+    def _take(self, number: int, line: Line, previous: str, *, is_last: bool) -> None:
+        text = line.text
+        table = self.tables[-1] if self.tables and not self._started else None
+        cells = _cells(text, table) if table and not line.is_error else None
+        starts = not line.is_error and any(each.start and each.start.match(text) for each in self._formats)
+        if table and cells:
+            if is_last:
                 raise FormatError(f"line {number}, its last, does not end: a part is missing; save the whole output")
             _add(table, number, cells)
-            before = [""]
-            continue
-        starts = not is_error and any(format_.start and format_.start.match(text) for format_ in formats)
-        of = None if is_error or starts else _titled(text, previous, formats)
-        if (starts or of) and table and not table.rows and not table.notes:
-            raise FormatError(f"line {table.line} is the head of a table without figures: its run failed")
-        if starts and started:
-            raise FormatError(f"line {started} has no table below it: its run failed")
-        if tables and not of:
-            tables[-1].below += text + "\n"
+            self._heading = ""
+            self._settle()
+            return
+        of = None if line.is_error or starts else self._titled(text, previous)
+        if starts or (of and not self._started):
+            self._close()
+        if of:
+            head = self.tables[0].head if self.tables else self._above
+            self.tables.append(Table(of[0], number, of[1], self._heading, above=self._above, head=head))
+            self._started, self._above, self._heading = 0, "", ""
+            return
+        if self.tables:
+            self.tables[-1].below += text + "\n"
+            if (end := self.tables[-1].format.end) and text.lstrip().startswith(end):
+                self._settle()
         if starts:
-            started, before = number, ["\n".join(before), text]
-        elif of:
-            above, heading = (before[0], "\n".join(before[1:])) if started else ("", "\n".join(before))
-            head = tables[0].head if tables else above
-            tables.append(Table(of[0], number, of[1], head, above, heading))
-            started, before = 0, [""]
-        else:
-            before.append(text)
-            if table and not table.rows:
-                table.heading += "\n" + text
-            if (tables or started) and lines[number - 1].says_failed:
-                raise FormatError(
-                    f"line {number} says that the run failed: '{text.strip()[:80]}'. If it did not, delete that line"
-                )
-            others += is_error or (not started and re.match(r"\s*(?:[#|+]|[-=*]{5})", text) is None)
-        previous = text
-    if started:
-        raise FormatError(f"line {started} has no table below it: its run failed")
-    for table in tables:
-        _check_end(table, tables)
-    return tables, others
+            self._started, self._above, self._heading = number, self._heading, ""
+        elif table and not table.rows:
+            table.heading += text + "\n"
+        self._heading += text + "\n"
+        self.others += line.is_error or not (self._started or _CHROME.match(text))
+        if (self.tables or self._started) and line.says_failed:
+            self._suspects.append(f"line {number} says that the run failed: '{text.strip()[:80]}'")
+            if line.says_died:
+                self._fail("")
 
+    def _titled(self, text: str, previous: str) -> tuple[TextFormat, Sequence[str]] | None:
+        return next(((format_, said) for format_ in self._formats if (said := format_.titles(text, previous))), None)
 
-def _titled(text: str, previous: str, formats: Sequence[TextFormat]) -> tuple[TextFormat, Sequence[str]] | None:
-    return next(((format_, titles) for format_ in formats if (titles := format_.titles(text, previous))), None)
+    def _settle(self) -> None:
+        """What sounded like a failure was none: the output goes on."""
+        self.notes += [f"{sentence}, but its output goes on" for sentence in self._suspects]
+        self._suspects = []
+
+    def _close(self, *, is_end: bool = False) -> None:
+        """Before another heading, or at the end. Raises FormatError for a heading without table, or without rows."""
+        if self._started:
+            self._fail(f"line {self._started} has no table below it: its run failed")
+        if self.tables and not (self.tables[-1].rows or self.tables[-1].notes):
+            self._fail(f"line {self.tables[-1].line} is the head of a table without figures: its run failed")
+        if is_end and self._suspects:
+            self._fail("")
+
+    def _fail(self, sentence: str) -> None:
+        raise FormatError(f"{self._suspects[0]}. If it did not, delete that line" if self._suspects else sentence)
 
 
 def _cells(text: str, table: Table) -> list[str] | None:
-    """The cells of a row; None for another line. A line that begins with a whole number is a row, unless it is prose."""
-    if not table.format.row.match(text):
+    """The cells of a row; None for another line. One that begins with a whole number is a row, unless it is prose."""
+    row = table.format.row
+    if not row.match(text):
         return None
     cells = text.split()
     is_prose = len(cells) > 2 and cells[1].isalpha() and cells[2].rstrip(".,:;").isalpha()
     is_row = len(cells) == len(table.titles) or (cells[0].isdecimal() and not is_prose)
-    return cells if is_row or table.format.row is not _ROW else None
+    return cells if is_row or row is not _ROW else None
 
 
 def _add(table: Table, number: int, cells: list[str]) -> None:
     reason = next((_ENDS_EARLY[cell] for cell in cells if cell in _ENDS_EARLY), None)
     if reason:
-        sizes = [cell for cell, title in zip(cells, table.titles, strict=False) if title == "#bytes"]
-        table.notes.append(f"line {number}: no figure{f' of {sizes[0]} B' if sizes else ''}, as {reason}")
-        return
-    if len(cells) < len(table.titles):
+        size = next(
+            (f" of {cell} B" for title, cell in zip(table.titles, cells, strict=False) if title == "#bytes"), ""
+        )
+        table.notes.append(f"line {number}: no figure{size}, as {reason}")
+    elif len(cells) < len(table.titles):
         raise FormatError(f"line {number} has {len(cells)} numbers, not {len(table.titles)}: '{' '.join(cells)[:80]}'")
-    table.rows.append((number, cells))
-
-
-def _check_end(table: Table, tables: Sequence[Table]) -> None:
-    """Raises FormatError for a table without rows, or without the end mark of its format."""
-    if not table.rows and not table.notes:
-        raise FormatError(f"line {table.line} is the head of a table without figures: its run failed")
-    last = next(other for other in reversed(tables) if other.format is table.format)
-    end = table.format.end
-    if end and (table.format.ends_each or table is last) and not re.search(rf"^\s*{end}", table.below, re.MULTILINE):
-        raise FormatError(f"the line '{end}' is missing below line {table.line}: the run was cut short")
+    else:
+        table.rows.append((number, cells))
 
 
 # ---- the curves in a table -------------------------------------------------------------------------------------------
@@ -159,9 +182,8 @@ def said(heading: str, rules: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     options = {}
     for pattern, name, usual in rules:
         match = re.search(pattern, heading, re.MULTILINE)
-        value = "".join(part or "" for part in match.groups()) if match else ""
-        if value and value != usual:
-            options[name] = value
+        if match and "".join(match.groups()) != usual:
+            options[name] = "".join(match.groups())
     return options
 
 
@@ -177,36 +199,47 @@ def curves(
     main: str,
     *,
     flows: int = 1,
-    size: int | None = None,
-    keys: Mapping[str, tuple[str, Sequence[str]]] = {},  # noqa: B006  # never written
-    rates: Mapping[str, Fraction | str] = {},  # noqa: B006
+    size: int = 0,
+    keys: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+    rates: Mapping[str, Fraction | str] | None = None,
     repeats: bool = False,
 ) -> list[Output]:
-    """The curves of a table: that of the column `main`, as `base` has it, and one of each other column of times or rates.
+    """The curves of a table: that of the column `main`, as `base` has it, and one of each other column of its kind.
 
-    `flows` share a rate. `size` is that of all rows, where no column says it. `keys` names columns that tell curves
-    apart: title, option, usual values. `rates` are columns that follow from the times by another definition. `repeats`:
-    a size may come again, as another measurement. Raises FormatError.
+    `flows` share a rate. `size` is that of all rows, where no column says it. `keys` are columns that tell curves
+    apart, with the option and its usual values. `rates` are columns that follow from the times by another definition.
+    `repeats`: a size may come again, as another measurement. Raises FormatError.
     """
+    kinds = {title: kind for title in table.titles if (kind := _kind(title))}
+    own = {title: key for title, key in (keys or {}).items() if title in table.titles}
+    others = [
+        title
+        for title in kinds
+        if title not in (main, *own, *(rates or ())) and kinds[title][0] in ("time", kinds[main][0])
+    ]
     found: dict[tuple[tuple[tuple[str, str], ...], Fraction | str | None], dict[int, OutputRow]] = {}
     for line, cells in table.rows:
-        row = _Row(line, table.titles, cells, flows, size)
-        options = {name: row.texts[title] for title, (name, usual) in keys.items() if row.texts[title] not in usual}
-        time = row.time(main)
-        if time is None:
+        row = _Row(line, dict(zip(table.titles, cells, strict=False)), kinds, flows, size)
+        row.numbers.update({title: 0.0 for title in others if number_of(row.texts[title]) == 0})
+        figure = row.figure(main)
+        if figure is None:
             table.notes.append(f"line {line}: no figure, as it shows {row.texts[main]} at {row.bytes} B")
             continue
-        others: list[tuple[dict[str, str], Fraction | str | None, OutputRow]] = [(options, base.rate, time)]
-        for title, rate in rates.items():
-            others.append(({**options, "column": _short(title)}, rate, time))
-        for title, extra in row.extra(main, (*keys, *rates)):
-            others.append(({**options, "column": _short(title)}, base.rate, extra))
-        for of, rate, one in others:
-            rows = found.setdefault((tuple(sorted(of.items())), rate), {})
-            known = rows.get(one.bytes)
-            if known and not repeats:
-                raise FormatError(f"line {line} has the size of line {known.line} again: {one.bytes} B")
-            rows[one.bytes] = replace(known, times_ns=known.times_ns + one.times_ns) if known else one
+        options = {name: row.texts[title] for title, (name, usual) in own.items() if row.texts[title] not in usual}
+        ways: list[tuple[dict[str, str], Fraction | str | None, OutputRow]] = []
+        ways.append(({}, base.rate, replace(figure, others=row.numbers)))
+        ways += [({"column": _short(title)}, rate, figure) for title, rate in (rates or {}).items()]
+        ways += [
+            ({"column": _short(title)}, base.rate, other)
+            for title in others
+            if number_of(row.texts[title]) and (other := row.figure(title))
+        ]
+        for column, rate, one in ways:
+            rows = found.setdefault((tuple(sorted((options | column).items())), rate), {})
+            before = rows.get(one.bytes)
+            if before and not repeats:
+                raise FormatError(f"line {line} has the size of line {before.line} again: {one.bytes} B")
+            rows[one.bytes] = replace(before, times_ns=before.times_ns + one.times_ns) if before else one
     return [
         replace(base, options={**base.options, **dict(of)}, rate=rate, rows=list(rows.values()))
         for (of, rate), rows in found.items()
@@ -219,53 +252,34 @@ def _short(title: str) -> str:
     return re.sub(r"[^\w.]+", "_", words.strip()).strip("_.").lower() or "rate"
 
 
-class _Row:
-    """The cells of a row by title, with what they hold."""
-
-    def __init__(self, line: int, titles: Sequence[str], cells: Sequence[str], flows: int, size: int | None) -> None:
-        self.line, self.flows = line, flows
-        self.texts = dict(zip(titles, cells, strict=False))
-        self.kinds = {title: kind for title in self.texts if (kind := _kind(title))}
-        sizes = [title for title, (kind, _) in self.kinds.items() if kind == "size"]
-        self.bytes = read_size(self.texts[sizes[0]], line) if sizes else size or 0
-        wrong = {title: text for title, text in self.texts.items() if title.lower() in ("validation", "#wrong", "defects")}
-        for title, text in wrong.items():
-            if text == "Fail" or (title != "Validation" and number_of(text)):
-                raise FormatError(f"line {line} says that its data were wrong: {title} {text}")
-        self.verified = any(text == "Pass" or number_of(text) == 0 for text in wrong.values())
-        self.numbers = {
-            title: value
-            for title, text in self.texts.items()
-            if title not in wrong and title not in self.kinds and (value := number_of(text)) is not None
-        }
-
-    def time(self, title: str) -> OutputRow | None:
-        """From the column `title`; None where a rate or a time of 0 B is too small for its digits."""
-        kind, _ = self.kinds[title]
-        if kind == "rate" and (self.bytes == 0 or not number_of(self.texts[title])):
-            title = next((other for other, (its, _) in self.kinds.items() if its == "messages"), title)
-        if self.bytes == 0 and not number_of(self.texts[title]) and number_of(self.texts[title]) is not None:
-            return None
-        if self.bytes == 0 and self.kinds[title][0] == "rate":
-            return None
-        row = self._figure(title)
-        return replace(row, others=self.numbers) if self.numbers else row
-
-    def extra(self, main: str, known: Sequence[str]) -> Iterator[tuple[str, OutputRow]]:
-        """The figures of the other columns: of times, and of rates where the main column is a rate."""
-        for title, (kind, _) in self.kinds.items():
-            is_own = kind == "time" or (kind == "rate" == self.kinds[main][0] and self.bytes > 0)
-            if is_own and title != main and title not in known and number_of(self.texts[title]):
-                yield title, self._figure(title)
-
-    def _figure(self, title: str) -> OutputRow:
-        kind, unit = self.kinds[title]
-        value, half = read_number(self.texts[title], self.line, "a time" if kind == "time" else "a rate")
-        time_ns = value * unit
-        if kind != "time":
-            time_ns = self.flows * (self.bytes if kind == "rate" else 1) * 1e9 / time_ns
-        return OutputRow(self.line, self.bytes, (time_ns,), time_ns * half / value, self.verified)
-
-
 def _kind(title: str) -> tuple[str, float] | None:
-    return next(((kind, unit) for pattern, kind, unit in _UNITS if pattern.search(title)), None)
+    return next((kind for pattern, kind in _UNITS.items() if re.search(pattern, title)), None)
+
+
+class _Row:
+    """The cells of a row by title, and what they hold. Raises FormatError where a check of the data failed."""
+
+    def __init__(
+        self, line: int, texts: Mapping[str, str], kinds: Mapping[str, tuple[str, float]], flows: int, size: int
+    ) -> None:
+        self.line, self.texts, self._kinds, self._flows = line, texts, kinds, flows
+        sized = next((title for title, (kind, _) in kinds.items() if kind == "size"), None)
+        self.bytes = read_size(texts[sized], line) if sized else size
+        checks = {title: texts[title] for title in _CHECKS if title in texts}
+        for title, text in checks.items():
+            if text == "Fail" or number_of(text):
+                raise FormatError(f"line {line} says that its data were wrong: {title} {text}")
+        self._verified = any(text == "Pass" or number_of(text) == 0 for text in checks.values())
+        plain = {title: number_of(text) for title, text in texts.items() if title not in kinds and title not in checks}
+        self.numbers = {title: value for title, value in plain.items() if value is not None}
+
+    def figure(self, title: str) -> OutputRow | None:
+        """From the column `title`; None where a rate or a time of 0 B is too small for its digits."""
+        (kind, unit), text = self._kinds[title], self.texts[title]
+        if self.bytes == 0 and (kind == "rate" or number_of(text) == 0):
+            messages = next((other for other, (its, _) in self._kinds.items() if its == "messages"), None)
+            return self.figure(messages) if kind == "rate" and messages else None
+        value, half = read_number(text, self.line, "a time" if kind == "time" else "a rate")
+        counted = {"time": 0, "rate": self.bytes, "messages": 1}[kind]
+        time_ns = self._flows * counted * 1e9 / (value * unit) if counted else value * unit
+        return OutputRow(self.line, self.bytes, (time_ns,), time_ns * half / value, self._verified)

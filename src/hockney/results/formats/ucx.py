@@ -14,7 +14,7 @@ from hockney.results.formats.tables import Table, TextFormat, curves, number_sai
 
 _TITLES = (
     *("Stage", "iterations", "p50 (us)", "average (us)", "overall (us)"),
-    *("average (MiB/s)", "overall (MiB/s)", "average (msg/s)", "overall (msg/s)"),
+    *("average rate (MiB/s)", "overall rate (MiB/s)", "average (msg/s)", "overall (msg/s)"),
 )
 _PATTERNS = {"tag_match_latency": "pingpong"}
 _TESTS = {"tag_lat": "tag match latency", "tag_bw": "tag match bandwidth"}
@@ -45,7 +45,7 @@ def _read(table: Table) -> list[Output]:
     base = Output(
         f"ucx_perftest {test[1]}", _PATTERNS.get(name, f"ucx_{name}"), "ucx", (), 2, "root", said(table.heading, _SAID)
     )
-    return curves(table, base, "overall (us)" if is_latency else "overall (MiB/s)", size=size)
+    return curves(table, base, "overall (us)" if is_latency else "overall rate (MiB/s)", size=size)
 
 
 FORMAT = TextFormat("ucx_perftest text", _titles, _read, row=re.compile(r"\s*Final:"))
