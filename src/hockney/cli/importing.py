@@ -72,22 +72,16 @@ def import_(
     texts = {path: _text(path) for path in files}
     if len({*texts.values()}) < len(files):
         raise UsageError("two of the files hold the same output: each one counts as a launch, so give it once")
-    readings = [(path.name, read_outputs(text, str(path))) for path, text in texts.items()]
+    are_unique = len({path.name for path in files}) == len(files)
+    readings = [(path.name if are_unique else str(path), read_outputs(text, str(path))) for path, text in texts.items()]
     outputs = [(name, reading.outputs) for name, reading in readings]
     with Store.open(store) as results:
         run = store_outputs(results, outputs, given, command=command_line("import"), label=label)
         documents = results.run(run).info.plan[IMPORTED]
     notes = [f"{name}: {note}" for name, reading in readings for note in [*reading.notes, *_repeated(name, documents)]]
     if as_json:
-        counts = [
-            {
-                "file": name,
-                "rows": reading.rows,
-                "rows_read": reading.rows_read,
-                "lines_left_out": reading.lines_left_out,
-            }
-            for name, reading in readings
-        ]
+        numbers = ("rows", "rows_read", "lines_left_out")
+        counts = [{"file": name, **{key: getattr(of, key) for key in numbers}} for name, of in readings]
         fields = {"store": str(results.path), "run": run, "files": counts, "outputs": documents, "notes": notes}
         render.print_json("import", fields)
     else:

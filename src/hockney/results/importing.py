@@ -48,7 +48,7 @@ def store_outputs(
     described = []
     seen: Counter[Point] = Counter()  # outputs of each curve
     first: dict[Point, tuple[str, str]] = {}  # of each curve: whose time it is, and the output that says so
-    _check_given({f"{name} ({output.tool})": outputs for name, outputs in files for output in outputs[:1]}, given)
+    _check_given([(f"{name} ({output.tool})", output) for name, outputs in files for output in outputs], given)
     for name, outputs in files:
         for output in outputs:
             what = f"{name} ({output.tool})"
@@ -60,12 +60,10 @@ def store_outputs(
                 raise UsageError(
                     f"{what} and {other} define the time of {curve.pattern} differently: import them as two runs"
                 )
-            points = len(output.rows)
-            text = curve.text(curve.transport)
-            described.append(
-                {"file": name, "tool": output.tool, "curve": text, "launch": seen[curve], "points": points}
-            )
-            launches.append(_launch(curve, now, seen[curve]))
+            said = {"curve": curve.text(curve.transport), "launch": seen[curve], "points": len(output.rows)}
+            described.append({"file": name, "tool": output.tool, **said})
+            # Its number counts the outputs of its curve; the rest is unknown.
+            launches.append(Launch(curve.transport, "", curve.ranks, now, (), (), (), False, 0.0, seen[curve]))
             seen[curve] += 1
             measurements += _measurements(output, curve, window, len(launches) - 1, now)
     tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
@@ -74,7 +72,7 @@ def store_outputs(
     return store.import_run(info, launches, measurements)
 
 
-def _check_given(outputs: Mapping[str, Sequence[Output]], given: ImportOptions) -> None:
+def _check_given(outputs: Sequence[tuple[str, Output]], given: ImportOptions) -> None:
     """Raises UsageError for a given property of which every output says another value: no output needs it."""
     window = given.options.get("window")
     for option, name, value in (
@@ -82,7 +80,7 @@ def _check_given(outputs: Mapping[str, Sequence[Output]], given: ImportOptions) 
         ("--ranks ", "ranks", given.ranks),
         ("-o window=", "window", None if window is None else _window(window)),
     ):
-        said = [(what, getattr(output, name)) for what, of in outputs.items() for output in of]
+        said = [(what, getattr(output, name)) for what, output in outputs]
         if value is not None and said and all(printed not in (None, value) for _, printed in said):
             raise UsageError(f"{said[0][0]} says {option}{said[0][1]}: leave out {option}{value}")
 
@@ -123,22 +121,6 @@ def _window(word: str) -> int:
     if not word.isdecimal() or not 1 <= int(word) <= 1_000_000:
         raise UsageError(f"'{word}' is not a number of messages: write for example -o window=64")
     return int(word)
-
-
-def _launch(curve: Point, now: float, index: int) -> Launch:
-    """Its number counts the outputs of its curve; the rest is unknown."""
-    return Launch(
-        transport=curve.transport,
-        library="",
-        ranks=curve.ranks,
-        started_unix_s=now,
-        argv=(),
-        cpus=(),
-        hosts=(),
-        oversubscribed=False,
-        clock_ns=0.0,
-        index=index,
-    )
 
 
 def _measurements(output: Output, curve: Point, window: int, launch: int, now: float) -> Iterable[Measurement]:

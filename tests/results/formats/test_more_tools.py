@@ -264,3 +264,34 @@ def test_rates_by_the_definitions_of_nccl_tests() -> None:
         output = found[column]
         of = definition("allreduce", 4, 1048576, 1, "mean", output.rate)
         assert of.bytes_per_rep / (55100 * of.divisor) == pytest.approx(expected, abs=0.01)
+
+
+# ---- damage ----------------------------------------------------------------------------------------------------------
+
+WHOLE = {
+    "perftest": perftest("Send BW", BW_TITLES.format("Gb"), " 2   5000   10.20   10.10   5.295000"),
+    "perftest latency": perftest("Send Latency", LAT_TITLES, " 2  1000  1.01  9.05  1.07  1.10  0.10  1.30  5.02"),
+    "ucx": ucx_head("tag match latency", 8) + UCX_TITLES.format("50.0%ile") + UCX_ROWS,
+    "nvbandwidth": NVBANDWIDTH,
+    "json of nccl-tests": json.dumps(nccl_json(), indent=1),
+    "json of nvbandwidth": json.dumps({"nvbandwidth": {"testcases": [case("a_ce", [["N/A", "2"], ["3", "N/A"]])]}}),
+    "json of perftest": json.dumps(
+        {
+            "test_info": {"test": "Send_BW_Test"},
+            "results": {"MsgSize": 1000, "BW_peak": 101.0, "BW_average": 100.0, "MsgRate": 0.1048576},
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_damaged_text_is_an_error_or_figures(name: str) -> None:
+    text = WHOLE[name]
+    assert read_outputs(text, "x").outputs
+    for at in range(0, len(text), max(1, len(text) // 60)):
+        for what in ("", "-", "9" * 50, "\x00", "\n", "e400", "null"):
+            try:
+                outputs = read_outputs(text[:at] + what + text[at + 1 :], name).outputs
+            except UsageError:
+                continue
+            assert all(time_ns > 0 for output in outputs for row in output.rows for time_ns in row.times_ns)

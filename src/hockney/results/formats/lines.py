@@ -21,15 +21,15 @@ _PREFIX = re.compile(
     rf"|\[?\d{{4}}-\d\d-\d\d[T ]{_TIME}(?:Z| ?[+-]\d\d:?\d\d)?\]? "
     rf"|\[?{_TIME}\]? |{_DAY}{_TIME}(?: \d{{4}})? "
 )
-# The words of a failure; a warning may hold them, too. A comment has them in capitals.
-_FAILED = re.compile(
-    r"abort|signal|kill|error|fail|terminat|cancel|segmentation|out of memory|non-zero exit", re.IGNORECASE
+# The words of a failure, which a warning may hold, too; of a death; and of a failure in a comment.
+_FAILED = re.compile(r"abort|signal|kill|error|fail|terminat|cancel|out of memory", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"\b(?:warn(?:ing)?|info|debug|trace|note)\b|\b(?:0|no) (?:error|fail)|error\w*\s*[:=]\s*0\b", re.IGNORECASE
 )
 _DIED = re.compile(
-    r"\b(?:on signal|signal \d+|SIG[A-Z]{3,}\b|killed|abort|cancelled|segmentation fault|non-zero exit|oom.kill)",
+    r"\b(?:on signal|signal \d+|(?-i:SIG[A-Z]{3,})|killed|abort|cancelled|segmentation fault|non-zero exit|oom.kill)",
     re.IGNORECASE,
 )
-_IS_WARNING = re.compile(r"\b(?:warn(?:ing)?|info|debug|trace|note|diag)\b", re.IGNORECASE)
 _COMMENT_FAILED = re.compile(r"^(?!# Avg bus bandwidth).*\b(?:FAILED|NO SUCCESSFUL)\b")
 
 
@@ -47,7 +47,7 @@ class Line(NamedTuple):
     @property
     def says_failed(self) -> bool:
         """Whether it says that the run failed; a warning that does is no failure."""
-        is_plain = not self.text.startswith("#") and _IS_WARNING.search(self.text) is None
+        is_plain = not self.text.startswith("#") and _HARMLESS.search(self.text) is None
         return self.says_died or (is_plain and _FAILED.search(self.text) is not None)
 
 

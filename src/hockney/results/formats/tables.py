@@ -85,14 +85,14 @@ class Scan:
             if line.text.strip():
                 self._take(number, line, previous, is_last=number == len(lines))
                 previous = line.text
-        self._close(is_end=True)
-        for format_ in {table.format.title: table.format for table in self.tables}.values():
-            own = [table for table in self.tables if table.format is format_]
-            for table in own if format_.ends_each else own[-1:]:
-                if not re.search(rf"^\s*{format_.end}", table.below, re.MULTILINE):
-                    raise FormatError(
-                        f"the line '{format_.end}' is missing below line {table.line}: the run was cut short"
-                    )
+        self._close()
+        if self._suspects:
+            self._fail("")
+        last = {table.format.title: table for table in self.tables}
+        for table in self.tables:
+            end = table.format.end if table.format.ends_each or table is last[table.format.title] else ""
+            if not re.search(rf"^\s*{end}", table.below, re.MULTILINE):
+                raise FormatError(f"the line '{end}' is missing below line {table.line}: the run was cut short")
 
     def _take(self, number: int, line: Line, previous: str, *, is_last: bool) -> None:
         text = line.text
@@ -106,7 +106,8 @@ class Scan:
             self._heading = ""
             self._settle()
             return
-        of = None if line.is_error or starts else self._titled(text, previous)
+        each = ((format_, format_.titles(text, previous)) for format_ in self._formats)
+        of = None if line.is_error or starts else next(((format_, titles) for format_, titles in each if titles), None)
         if starts or (of and not self._started):
             self._close()
         if of:
@@ -129,22 +130,17 @@ class Scan:
             if line.says_died:
                 self._fail("")
 
-    def _titled(self, text: str, previous: str) -> tuple[TextFormat, Sequence[str]] | None:
-        return next(((format_, said) for format_ in self._formats if (said := format_.titles(text, previous))), None)
-
     def _settle(self) -> None:
         """What sounded like a failure was none: the output goes on."""
         self.notes += [f"{sentence}, but its output goes on" for sentence in self._suspects]
         self._suspects = []
 
-    def _close(self, *, is_end: bool = False) -> None:
+    def _close(self) -> None:
         """Before another heading, or at the end. Raises FormatError for a heading without table, or without rows."""
         if self._started:
             self._fail(f"line {self._started} has no table below it: its run failed")
         if self.tables and not (self.tables[-1].rows or self.tables[-1].notes):
             self._fail(f"line {self.tables[-1].line} is the head of a table without figures: its run failed")
-        if is_end and self._suspects:
-            self._fail("")
 
     def _fail(self, sentence: str) -> None:
         raise FormatError(f"{self._suspects[0]}. If it did not, delete that line" if self._suspects else sentence)
@@ -164,9 +160,7 @@ def _cells(text: str, table: Table) -> list[str] | None:
 def _add(table: Table, number: int, cells: list[str]) -> None:
     reason = next((_ENDS_EARLY[cell] for cell in cells if cell in _ENDS_EARLY), None)
     if reason:
-        size = next(
-            (f" of {cell} B" for title, cell in zip(table.titles, cells, strict=False) if title == "#bytes"), ""
-        )
+        size = f" of {cells[table.titles.index('#bytes')]} B" if "#bytes" in table.titles else ""
         table.notes.append(f"line {number}: no figure{size}, as {reason}")
     elif len(cells) < len(table.titles):
         raise FormatError(f"line {number} has {len(cells)} numbers, not {len(table.titles)}: '{' '.join(cells)[:80]}'")
@@ -212,11 +206,8 @@ def curves(
     """
     kinds = {title: kind for title in table.titles if (kind := _kind(title))}
     own = {title: key for title, key in (keys or {}).items() if title in table.titles}
-    others = [
-        title
-        for title in kinds
-        if title not in (main, *own, *(rates or ())) and kinds[title][0] in ("time", kinds[main][0])
-    ]
+    used, as_main = (main, *own, *(rates or ())), ("time", kinds[main][0])
+    others = [title for title, (kind, _) in kinds.items() if kind in as_main and title not in used]
     found: dict[tuple[tuple[tuple[str, str], ...], Fraction | str | None], dict[int, OutputRow]] = {}
     for line, cells in table.rows:
         row = _Row(line, dict(zip(table.titles, cells, strict=False)), kinds, flows, size)
@@ -226,23 +217,20 @@ def curves(
             table.notes.append(f"line {line}: no figure, as it shows {row.texts[main]} at {row.bytes} B")
             continue
         options = {name: row.texts[title] for title, (name, usual) in own.items() if row.texts[title] not in usual}
-        ways: list[tuple[dict[str, str], Fraction | str | None, OutputRow]] = []
-        ways.append(({}, base.rate, replace(figure, others=row.numbers)))
-        ways += [({"column": _short(title)}, rate, figure) for title, rate in (rates or {}).items()]
-        ways += [
-            ({"column": _short(title)}, base.rate, other)
-            for title in others
-            if number_of(row.texts[title]) and (other := row.figure(title))
-        ]
+        ways = [("", base.rate, replace(figure, others=row.numbers))]
+        ways += [(_short(title), rate, figure) for title, rate in (rates or {}).items()]
+        extra = ((title, row.figure(title)) for title in others if number_of(row.texts[title]))
+        ways += [(_short(title), base.rate, other) for title, other in extra if other]
         for column, rate, one in ways:
-            rows = found.setdefault((tuple(sorted((options | column).items())), rate), {})
+            of = options | {"column": column} if column else options
+            rows = found.setdefault((tuple(sorted(of.items())), rate), {})
             before = rows.get(one.bytes)
             if before and not repeats:
                 raise FormatError(f"line {line} has the size of line {before.line} again: {one.bytes} B")
             rows[one.bytes] = replace(before, times_ns=before.times_ns + one.times_ns) if before else one
     return [
-        replace(base, options={**base.options, **dict(of)}, rate=rate, rows=list(rows.values()))
-        for (of, rate), rows in found.items()
+        replace(base, options={**base.options, **dict(own_options)}, rate=rate, rows=list(rows.values()))
+        for (own_options, rate), rows in found.items()
     ]
 
 
