@@ -42,7 +42,7 @@ BETWEEN = [
     "[1700000000.123456] [n1:4242 :0]   sock.c:325  UCX  WARN  unable to read the value, as open() failed",
     "n1:1001:1055 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P",
     "WARNING: Linux kernel CMA support was requested but is not available",
-    "# a comment",
+    "# a comment: the link has 12000 MB/s, and 1.5 (us) at best",
     "--------------------------------------------------------------------------",
     "2 more processes have sent help messages",
     "[ 3420.098285] eth0: link is up",

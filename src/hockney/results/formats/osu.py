@@ -38,7 +38,9 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     if not re.search(r"\w\.? ?\(us\)|\bMB/s\)?(?:\s|$)", line):
         return None
     titles = [part.strip() for part in re.split(r"\s{2,}", re.sub(r"\)\s+", ")  ", line.lstrip("# ").rstrip()))]
-    if line.lstrip().startswith("#") or all(re.search(r"\((?:us|%|MB/s)\)$|^Validation$", part) for part in titles):
+    if re.match(r"\s*#\s*(?:Size|Overall|Avg|Latency|Bandwidth|MB/s)", line) or all(
+        re.search(r"\((?:us|%|MB/s)\)$|^Validation$", part) for part in titles
+    ):
         return titles
     return None
 
