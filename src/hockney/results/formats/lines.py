@@ -77,21 +77,20 @@ def documents_of(lines: Sequence[Line]) -> tuple[list[Any], int]:
     A key that an object has again gets ` again`: iperf3 3.7 gives both directions one name. Raises FormatError for a
     document that does not end.
     """
+    text = "\n".join(line.text for line in lines)
     documents: list[Any] = []
     others, at = 0, 0
-    while at < len(lines):
-        if not lines[at].text.startswith("{"):
-            others, at = others + bool(lines[at].text.strip()), at + 1
-            continue
-        rest, end = "\n".join(line.text for line in lines[at:]), 0
-        try:
-            while rest.startswith("{", next_ := end + len(_BLANKS.match(rest, end)[0])):  # type: ignore[index]
-                document, end = _DECODER.raw_decode(rest, next_)
-                documents.append(document)
-        except (ValueError, RecursionError) as error:
-            line = at + getattr(error, "lineno", 1)
-            raise FormatError(f"it is no whole JSON (line {line}): save the whole output") from error
-        at += rest.count("\n", 0, end) + 1
+    while at < len(text):
+        if text[at] == "{":
+            try:
+                document, at = _DECODER.raw_decode(text, at)
+            except (ValueError, RecursionError) as error:
+                line = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+                raise FormatError(f"it is no whole JSON{line}: save the whole output") from error
+            documents.append(document)
+        else:
+            end = text.find("\n", at) % (len(text) + 1)  # without another newline, its end
+            others, at = others + bool(text[at:end].strip()), end + 1
     return documents, others
 
 
@@ -103,4 +102,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object)
-_BLANKS = re.compile(r"\s*")

@@ -42,7 +42,7 @@ class Table:
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     above: str = ""  # between the table before and the heading
     head: str = ""  # above the first heading of the file
-    below: str = ""
+    has_end: bool = False  # the end mark of its format stands below
     notes: list[str] = field(default_factory=list)  # why a row became no figure
 
     def columns(self, places: Iterable[int]) -> Table:
@@ -78,7 +78,7 @@ class Scan:
         self.notes: list[str] = []
         self._formats = formats
         self._started = 0  # the line at which a heading began that has no table yet
-        self._above, self._heading = "", ""
+        self._above, self._heading = "", list[str]()  # a list: a log may have millions of lines
         self._suspects: list[str] = []  # lines that say that the run failed: it did, if nothing follows
         previous = ""
         for number, line in enumerate(lines, 1):
@@ -91,7 +91,7 @@ class Scan:
         last = {table.format.title: table for table in self.tables}
         for table in self.tables:
             end = table.format.end if table.format.ends_each or table is last[table.format.title] else ""
-            if not re.search(rf"^\s*{end}", table.below, re.MULTILINE):
+            if end and not table.has_end:
                 raise FormatError(f"the line '{end}' is missing below line {table.line}: the run was cut short")
 
     def _take(self, number: int, line: Line, previous: str, *, is_last: bool) -> None:
@@ -103,7 +103,7 @@ class Scan:
             if is_last:
                 raise FormatError(f"line {number}, its last, does not end: a part is missing; save the whole output")
             _add(table, number, cells)
-            self._heading = ""
+            self._heading = []
             self._settle()
             return
         each = ((format_, format_.titles(text, previous)) for format_ in self._formats)
@@ -112,18 +112,18 @@ class Scan:
             self._close()
         if of:
             head = self.tables[0].head if self.tables else self._above
-            self.tables.append(Table(of[0], number, of[1], self._heading, above=self._above, head=head))
-            self._started, self._above, self._heading = 0, "", ""
+            heading = "".join(self._heading)
+            self.tables.append(Table(of[0], number, of[1], heading, above=self._above, head=head))
+            self._started, self._above, self._heading = 0, "", []
             return
-        if self.tables:
-            self.tables[-1].below += text + "\n"
-            if (end := self.tables[-1].format.end) and text.lstrip().startswith(end):
-                self._settle()
+        if self.tables and (end := self.tables[-1].format.end) and text.lstrip().startswith(end):
+            self.tables[-1].has_end = True
+            self._settle()
         if starts:
-            self._started, self._above, self._heading = number, self._heading, ""
-        elif table and not table.rows:
+            self._started, self._above, self._heading = number, "".join(self._heading), []
+        elif table and not table.rows and len(table.heading) < 100_000:
             table.heading += text + "\n"
-        self._heading += text + "\n"
+        self._heading.append(text + "\n")
         self.others += line.is_error or not (self._started or _CHROME.match(text))
         if (self.tables or self._started) and line.says_failed:
             self._suspects.append(f"line {number} says that the run failed: '{text.strip()[:80]}'")
