@@ -44,8 +44,11 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_missing_properties_are_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    (output,) = read(capsys, "import", SAMPLES / "osu_latency.txt", "-t", "mpi@openmpi-4.1.4", "-l", "old")["outputs"]
-    assert output == {"file": "osu_latency.txt", "tool": "OSU MPI Latency Test (Version 2.0)", "points": 24}
+    document = read(capsys, "import", SAMPLES / "osu_latency.txt", "-t", "mpi@openmpi-4.1.4", "-l", "old")
+    tool, curve = "OSU MPI Latency Test (Version 2.0)", "pingpong on mpi@openmpi-4.1.4, 2 ranks"
+    output = {"file": "osu_latency.txt", "tool": tool, "curve": curve, "launch": 0, "points": 24}
+    count = {"file": "osu_latency.txt", "rows": 24, "rows_read": 24, "lines_left_out": 0}
+    assert (document["outputs"], document["files"], document["notes"]) == ([output], [count], [])
     run = read(capsys, "show", "old")
     assert (run["facts"].keys(), run["status"]) == ({"traits"}, "done")
     (launch,) = run["launches"]
@@ -77,8 +80,10 @@ def test_two_tables_of_one_run_are_no_two_launches_of_a_curve(capsys: pytest.Cap
     """Out of place and in place are measured in one launch."""
     read(capsys, "import", SAMPLES / "nccl-tagged.txt")
     run = read(capsys, "show")
-    assert [launch["index"] for launch in run["launches"]] == [0, 0]
-    assert {json.dumps(series["options"]) for series in run["series"]} == {"{}", '{"place": "in"}'}
+    assert {launch["index"] for launch in run["launches"]} == {0}
+    options = {tuple(series["options"].items()) for series in run["series"]}
+    columns = [(), (("column", "algbw"),), (("column", "busbw"),)]
+    assert options == {*columns, *((*column, ("place", "in")) for column in columns)}
     assert {series["figures"][0]["verified"] for series in run["series"]} == {True}
 
 
@@ -184,19 +189,22 @@ def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]
             ["osu_bw-cuda.txt", "-o", "window=many"],
             "'many' is not a number of messages: write for example -o window=64",
         ),
-        (["osu_mbw_mr.txt", "-o", "window=16"], "has 64 messages in flight: leave out -o window=16"),
+        (["osu_mbw_mr.txt", "-o", "window=16"], "says -o window=64: leave out -o window=16"),
         (["osu_reduce-full.txt"], "does not say how many ranks there were: add --ranks"),
         (
             ["nccl-gb200.txt", "-n", "72"],
             "does not say what was measured: name it, for example with --pattern allreduce",
         ),
-        (["nccl-tagged.txt", "-n", "3"], "is of 2 ranks: leave out --ranks 3"),
-        (["np-tcp.out", "--pattern", "ring"], "np-tcp.out (NetPIPE 3) is of pingpong: leave out --pattern ring"),
+        (["nccl-tagged.txt", "-n", "3"], "says --ranks 2: leave out --ranks 3"),
+        (
+            ["np-tcp.out", "--pattern", "ring"],
+            "np-tcp.out (NetPIPE 3) says --pattern pingpong: leave out --pattern ring",
+        ),
         (["np-tcp.out", "-t", "a b"], "--transport 'a b' is not a name"),
         (["np-tcp.out", "-n", "0"], "'0' is not a number of ranks"),
         (["np-tcp.out", "np-tcp.out"], "two of the files hold the same output"),
         (["none.txt"], "none.txt: no such file or directory"),
-        (["SOURCES.md"], "its format is unknown; known are iperf3 JSON, nccl-tests text, IMB text, OSU micro-benchm"),
+        (["SOURCES.md"], "its format is unknown; known are OSU micro-benchmarks text, IMB text, nccl-tests text"),
     ],
 )
 def test_files_that_cannot_be_imported(
@@ -229,11 +237,74 @@ def test_two_definitions_of_one_time_are_two_runs(tmp_path: Path, capsys: pytest
     assert execute(["import", "imb.txt"]) == 0
 
 
+def test_rows_are_counted_and_what_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "osu.txt").write_text(f"job 7 starts\n{OSU}8  1.50\nn1: WARN the link flaps\n16  1.60\n")
+    (tmp_path / "imb.txt").write_text(
+        "# Benchmarking Barrier\n# #processes = 4\n#repetitions t_min[usec] t_max[usec] t_avg[usec]\n1000 1.0 3.0 2.0\n"
+        "# Benchmarking Alltoall\n# #processes = 4\n#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]\n"
+        "8 1000 1.4 1.6 1.5\n65536 time-out.; Time limit is over\n# All processes entering MPI_Finalize\n"
+    )
+    assert execute(["import", "osu.txt", "imb.txt"]) == 0
+    assert capsys.readouterr().out.split("\n")[:2] == [
+        "imb.txt: line 9: no figure of 65536 B, as the time was up",
+        (
+            "Saved as run 1: 4 of 5 rows read; 2 other lines left out (OSU MPI Latency Test v7.2, "
+            "Intel MPI Benchmarks, Barrier, Intel MPI Benchmarks, Alltoall). Next: `hockney show 1`"
+        ),
+    ]
+
+
+def test_outputs_of_one_curve_in_one_file_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The window of osu_bw is not printed: both may have had another one."""
+    table = "# OSU MPI Bandwidth Test v5.8\n# Size      Bandwidth (MB/s)\n1024   {}\n"
+    (tmp_path / "bw.txt").write_text(table.format("900.00") + table.format("2900.00"))
+    document = read(capsys, "import", "bw.txt", "-o", "window=64")
+    assert [output["launch"] for output in document["outputs"]] == [0, 1]
+    (note,) = document["notes"]
+    assert note.startswith("bw.txt: 2 outputs of oneway window=64 on mpi, 2 ranks count as its launches")
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two/bw.txt").write_text(table.format("900.00"))
+    (tmp_path / "bw.txt").write_text(table.format("905.00"))
+    assert read(capsys, "import", "bw.txt", "two/bw.txt", "-o", "window=64")["notes"] == []
+
+
+def test_a_given_property_is_for_outputs_that_do_not_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    collective = "# OSU MPI Allreduce Latency Test v7.2\n# Size       Avg Latency(us)\n8    1.50\n"
+    (tmp_path / "log.txt").write_text(f"{OSU}8  1.50\n{collective}")
+    read(capsys, "import", "log.txt", "-n", "16")
+    ranks = {series["pattern"]: series["ranks"] for series in read(capsys, "show")["series"]}
+    assert ranks == {"pingpong": 2, "allreduce": 16}
+
+
+def test_a_column_that_is_no_time_is_a_counter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = "# OSU MPI Non-blocking Broadcast Latency Test v5.6\n# Size  Overall(us)  Compute(us)  Overlap(%)\n"
+    (tmp_path / "osu.txt").write_text(head + "8  8.85  4.02  24.91\n")
+    read(capsys, "import", "osu.txt", "-n", "2")
+    capsys.readouterr()
+    assert execute(["export", "--json"]) == 0
+    series = json.loads(capsys.readouterr().out)["series"]
+    assert [member["options"] for member in series] == [{}, {"column": "compute"}]
+    assert series[0]["measurements"][0]["counters"]["Overlap(%)"] == [24.91]
+
+
+def test_a_time_beyond_any_clock_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "osu.txt").write_text(f"{OSU}8  99999999999999.00\n")
+    assert execute(["import", "osu.txt"]) == 2
+    assert "has a time of 1e+17 ns" in capsys.readouterr().err
+
+
+def test_thousands_of_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each of them arrives."""
+    rows = "".join(f"{8 * number:<10}  {1.5 + number / 5000:.4f}\n" for number in range(5000))
+    (tmp_path / "osu.txt").write_text(OSU + rows)
+    assert read(capsys, "import", "osu.txt")["files"][0]["rows_read"] == 5000
+
+
 def test_nothing_is_half_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     good, bad = output(tmp_path, "good.txt"), "bad.txt"
     (tmp_path / bad).write_text(OSU + "8  1.50\n16  oops\n")
     assert execute(["import", good, bad]) == 2
-    assert "bad.txt (OSU micro-benchmarks text): line 4: 'oops' is not a time above 0" in capsys.readouterr().err
+    assert "cannot import bad.txt: line 4: 'oops' is not a time above 0" in capsys.readouterr().err
     (tmp_path / "image").write_bytes(b"\x89PNG\xff")
     assert execute(["import", good, "image"]) == 2
     assert capsys.readouterr().err == "hockney: cannot import image: it is not text\n"

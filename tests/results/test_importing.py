@@ -17,7 +17,7 @@ SAMPLES = Path(__file__).parent / "formats/samples"
 
 def test_launches_of_each_curve_count_from_0(tmp_path: Path) -> None:
     names = ("osu_latency.txt", "osu_latency.txt", "osu_bw-cuda.txt")
-    files = [(name, read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name)) for name in names]
+    files = [(name, read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name).outputs) for name in names]
     with Store.open(tmp_path / "r.db") as store:
         run_id = store_outputs(store, files, ImportOptions(options={"window": "64"}), command="import", label=None)
         launches = store.run(run_id).launches.values()
@@ -26,7 +26,7 @@ def test_launches_of_each_curve_count_from_0(tmp_path: Path) -> None:
 
 def test_csv_leaves_out_what_an_output_does_not_say(tmp_path: Path) -> None:
     name, stream = "osu_latency.txt", io.StringIO(newline="")
-    files = [(name, read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name))]
+    files = [(name, read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name).outputs)]
     with Store.open(tmp_path / "r.db") as store:
         run_id = store_outputs(store, files, ImportOptions(), command="import", label=None)
         write_csv(Run(store, run_id), stream)

@@ -86,7 +86,7 @@ def test_parquet_of_samples_has_every_sample(filled: Path, capsys: pytest.Captur
 
 def test_samples_of_an_imported_run_are_the_times_that_its_output_prints(tmp_path: Path) -> None:
     name, store = "osu_latency.txt", tmp_path / "r.db"
-    (output,) = read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name)
+    (output,) = read_outputs((SAMPLES / name).read_text(encoding="utf-8"), name).outputs
     with Store.open(store) as opened:
         store_outputs(opened, [(name, [output])], ImportOptions(), command="import", label=None)
     rows = parquet(store, "--samples").to_pylist()
@@ -138,7 +138,7 @@ def made(tmp_path: Path) -> Path:
 
 
 def test_osu_text_is_read_by_the_importer(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    outputs = read_outputs(osu(made, capsys), "osu.txt")
+    outputs = read_outputs(osu(made, capsys), "osu.txt").outputs
     read = {(output.pattern, output.window, row.bytes): row.times_ns[0] for output in outputs for row in output.rows}
     for one in MADE[:-1]:
         window = dict(one.point.options).get("window")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,7 +14,9 @@ from hockney.cli import render
 from hockney.cli.common import check_label, command, complete, label_option, pattern_option, transport_option
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
-from hockney.results.formats import Output, read_outputs
+from hockney.model import IMPORTED
+from hockney.results.formats import Reading, read_outputs
+from hockney.results.formats.lines import decode
 from hockney.results.store import Store
 from hockney.units import RANKS_MAX, counted, parse_count
 
@@ -48,7 +52,8 @@ def import_(
 ) -> None:
     """Store the outputs of other benchmarks as a run.
 
-    Supported formats are text of the OSU micro-benchmarks, IMB and nccl-tests, np.out of NetPIPE, and JSON of iperf3.
+    Supported formats are text of the OSU micro-benchmarks, IMB, nccl-tests, perftest, ucx_perftest, fabtests and
+    nvbandwidth, np.out of NetPIPE, and JSON of iperf3, nccl-tests, perftest and nvbandwidth.
     Each output counts as a launch: import several to get intervals. A property that a file does not contain stays
     unknown, or needs an option. docs/import.md lists the pattern of each figure.
     """
@@ -67,16 +72,22 @@ def import_(
     texts = {path: _text(path) for path in files}
     if len({*texts.values()}) < len(files):
         raise UsageError("two of the files hold the same output: each one counts as a launch, so give it once")
-    outputs = [(path.name, read_outputs(text, str(path))) for path, text in texts.items()]
+    are_unique = len({path.name for path in files}) == len(files)
+    readings = [(path.name if are_unique else str(path), read_outputs(text, str(path))) for path, text in texts.items()]
+    outputs = [(name, reading.outputs) for name, reading in readings]
     with Store.open(store) as results:
         run = store_outputs(results, outputs, given, command=command_line("import"), label=label)
+        documents = results.run(run).info.plan[IMPORTED]
+    notes = [f"{name}: {note}" for name, reading in readings for note in [*reading.notes, *_repeated(name, documents)]]
     if as_json:
-        documents = [
-            {"file": name, "tool": output.tool, "points": len(output.rows)} for name, of in outputs for output in of
-        ]
-        render.print_json("import", {"store": str(results.path), "run": run, "outputs": documents})
+        numbers = ("rows", "rows_read", "lines_left_out")
+        counts = [{"file": name, **{key: getattr(of, key) for key in numbers}} for name, of in readings]
+        fields = {"store": str(results.path), "run": run, "files": counts, "outputs": documents, "notes": notes}
+        render.print_json("import", fields)
     else:
-        render.say(f"Saved as run {run}: {_summary(outputs)}. Next: {typed('show', run)}")
+        for note in notes:
+            render.say(note)
+        render.say(f"Saved as run {run}: {_summary([reading for _, reading in readings])}. Next: {typed('show', run)}")
 
 
 def _text(path: Path) -> str:
@@ -89,14 +100,25 @@ def _text(path: Path) -> str:
     if len(content) > _BYTES_MAX:
         raise UsageError(f"cannot import {path}: it has more than {_BYTES_MAX >> 20} MiB, as no output has")
     try:
-        return content.decode()
+        return decode(content)
     except UnicodeDecodeError as error:
         raise UsageError(f"cannot import {path}: it is not text") from error
 
 
-def _summary(files: Sequence[tuple[str, Sequence[Output]]]) -> str:
-    """`46 figures of 2 outputs (OSU MPI Latency Test v5.9)`."""
-    outputs = [output for _, of in files for output in of]
-    tools = ", ".join(dict.fromkeys(output.tool for output in outputs))
-    figures = counted(sum(len(output.rows) for output in outputs), "figure")
-    return f"{figures} of {counted(len(outputs), 'output')} ({tools})"
+def _repeated(name: str, documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each curve of which the file has several outputs: they count as launches."""
+    counts = Counter(document["curve"] for document in documents if document["file"] == name)
+    return [
+        f"{count} outputs of {curve} count as its launches; if their options differ, import a file of each with -o"
+        for curve, count in counts.items()
+        if count > 1 and "column=" not in curve
+    ]
+
+
+def _summary(readings: Sequence[Reading]) -> str:
+    """`41 of 41 rows read; 3 other lines left out (OSU MPI Latency Test v5.9)`."""
+    tools = ", ".join(dict.fromkeys(output.tool for reading in readings for output in reading.outputs))
+    rows, read = (sum(getattr(reading, name) for reading in readings) for name in ("rows", "rows_read"))
+    others = sum(reading.lines_left_out for reading in readings)
+    left_out = f"; {counted(others, 'other line')} left out" if others else ""
+    return f"{read} of {counted(rows, 'row')} read{left_out} ({tools})"

@@ -18,10 +18,9 @@ from hockney.model import DIGITS, IMPORTED, Launch, Measurement, PatternTraits, 
 from hockney.results.formats.output import WINDOWED, Output, definition
 from hockney.results.store import Store
 from hockney.results.traits import pattern_traits
-from hockney.units import counted
 
 SCALE = 1000
-Known = TypeVar("Known", str, int)
+Known = TypeVar("Known")
 
 
 @dataclass(frozen=True)
@@ -49,17 +48,22 @@ def store_outputs(
     described = []
     seen: Counter[Point] = Counter()  # outputs of each curve
     first: dict[Point, tuple[str, str]] = {}  # of each curve: whose time it is, and the output that says so
+    _check_given([(f"{name} ({output.tool})", output) for name, outputs in files for output in outputs], given)
     for name, outputs in files:
         for output in outputs:
             what = f"{name} ({output.tool})"
             curve, window = _curve(output, what, given)
+            if output.rate and _same_rate(output, curve, window):
+                continue
             timed, other = first.setdefault(curve, (output.timed, what))
             if timed != output.timed:
                 raise UsageError(
                     f"{what} and {other} define the time of {curve.pattern} differently: import them as two runs"
                 )
-            described.append({"file": name, "tool": output.tool, "points": len(output.rows)})
-            launches.append(_launch(curve, now, seen[curve]))
+            said = {"curve": curve.text(curve.transport), "launch": seen[curve], "points": len(output.rows)}
+            described.append({"file": name, "tool": output.tool, **said})
+            # Its number counts the outputs of its curve; the rest is unknown.
+            launches.append(Launch(curve.transport, "", curve.ranks, now, (), (), (), False, 0.0, seen[curve]))
             seen[curve] += 1
             measurements += _measurements(output, curve, window, len(launches) - 1, now)
     tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
@@ -68,26 +72,30 @@ def store_outputs(
     return store.import_run(info, launches, measurements)
 
 
+def _check_given(outputs: Sequence[tuple[str, Output]], given: ImportOptions) -> None:
+    """Raises UsageError for a given property of which every output says another value: no output needs it."""
+    window = given.options.get("window")
+    for option, name, value in (
+        ("--pattern ", "pattern", given.pattern),
+        ("--ranks ", "ranks", given.ranks),
+        ("-o window=", "window", None if window is None else _window(window)),
+    ):
+        said = [(what, getattr(output, name)) for what, output in outputs]
+        if value is not None and said and all(printed not in (None, value) for _, printed in said):
+            raise UsageError(f"{said[0][0]} says {option}{said[0][1]}: leave out {option}{value}")
+
+
 def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]:
     """A point of an output that represents all of its sizes, and the number of messages in flight."""
-    pattern = _agreed(
-        *(what, output.pattern, given.pattern),
-        "what was measured: name it, for example with --pattern allreduce",
-        f"is of {output.pattern}: leave out --pattern {given.pattern}",
+    pattern = _known(
+        what, output.pattern, given.pattern, "what was measured: name it, for example with --pattern allreduce"
     )
-    ranks = _agreed(
-        *(what, output.ranks, given.ranks),
-        "how many ranks there were: add --ranks",
-        f"is of {counted(output.ranks or 0, 'rank')}: leave out --ranks {given.ranks}",
-    )
-    options, window = {**output.options, **given.options}, 1
-    said_window = options.pop("window", None)  # ignored for patterns without one: a file may hold several
+    ranks = _known(what, output.ranks, given.ranks, "how many ranks there were: add --ranks")
+    own = {name: value for name, value in given.options.items() if name != "window"}  # not every pattern has a window
+    options, window = {**output.options, **own}, 1
     if pattern in WINDOWED:
-        window = _agreed(
-            *(what, output.window, None if said_window is None else _window(said_window)),
-            "how many messages were in flight: add -o window=N (usually 64)",
-            f"has {output.window} messages in flight: leave out -o window={said_window}",
-        )
+        unsaid = "how many messages were in flight: add -o window=N (usually 64)"
+        window = int(_known(what, str(output.window) if output.window else None, given.options.get("window"), unsaid))
         options["window"] = str(window)
     known = pattern_traits({}, pattern)
     traits = PatternTraits(sized=output.is_sized) if known == PatternTraits() else known
@@ -95,14 +103,18 @@ def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]
     return Point(transport, pattern, ranks, 0, tuple(sorted(options.items())), "asked", traits), window
 
 
-def _agreed(what: str, printed: Known | None, given: Known | None, unsaid: str, contradiction: str) -> Known:
-    """The printed or given value. Raises UsageError if there is none, or both differ."""
-    if printed is not None and given not in (None, printed):
-        raise UsageError(f"{what} {contradiction}")
-    known = given if printed is None else printed
-    if known is None:
+def _known(what: str, printed: Known | None, given: Known | None, unsaid: str) -> Known:
+    """The printed value, else the given one. Raises UsageError if there is none."""
+    value = given if printed is None else printed
+    if value is None:
         raise UsageError(f"{what} does not say {unsaid}")
-    return known
+    return value
+
+
+def _same_rate(output: Output, curve: Point, window: int) -> bool:
+    """Whether a column of rates, of the same times as the main one, has the same rate by the pattern's definition."""
+    own, its = (definition(curve.pattern, curve.ranks, 1000, window, "", rate) for rate in (None, output.rate))
+    return "column" in output.options and own.bytes_per_rep * its.divisor == its.bytes_per_rep * own.divisor
 
 
 def _window(word: str) -> int:
@@ -111,40 +123,27 @@ def _window(word: str) -> int:
     return int(word)
 
 
-def _launch(curve: Point, now: float, index: int) -> Launch:
-    """Its number counts the outputs of its curve; the rest is unknown."""
-    return Launch(
-        transport=curve.transport,
-        library="",
-        ranks=curve.ranks,
-        started_unix_s=now,
-        argv=(),
-        cpus=(),
-        hosts=(),
-        oversubscribed=False,
-        clock_ns=0.0,
-        index=index,
-    )
-
-
 def _measurements(output: Output, curve: Point, window: int, launch: int, now: float) -> Iterable[Measurement]:
     import numpy as np
 
     for row in output.rows:
-        of = definition(curve.pattern, curve.ranks, row.bytes, window, output.timed)
+        of = definition(curve.pattern, curve.ranks, row.bytes, window, output.timed, output.rate)
         for number, time_ns in enumerate(row.times_ns):
+            elapsed_ns = round(time_ns * of.divisor * SCALE)
+            if elapsed_ns >= 1 << 62:
+                raise UsageError(f"line {row.line} of {output.tool} has a time of {time_ns:g} ns")
             yield Measurement(
-                point=replace(curve, bytes=row.bytes),
+                point=replace(curve, bytes=row.bytes if output.is_sized else 0),
                 launch_id=launch,
                 round=number,
                 started_unix_s=now,
                 batch=SCALE,
                 definition=of,
-                elapsed_ns=np.array([[round(time_ns * of.divisor * SCALE)]], dtype=np.int64),
+                elapsed_ns=np.array([[elapsed_ns]], dtype=np.int64),
                 cpu_user_ns=(),
                 cpu_system_ns=(),
                 wall_ns=(),
                 floor_ns=None,
                 verified=row.verified,
-                counters={DIGITS: (row.digits_ns,)},
+                counters={DIGITS: (row.digits_ns,), **{title: (value,) for title, value in row.others.items()}},
             )

@@ -1,31 +1,79 @@
-"""Outputs of other benchmarks as figures: one file for each format, with `is_format`, and `read` from text to outputs.
+"""Outputs of other benchmarks as figures: one file for each format, which says what its titles and headings mean.
 
-`read_outputs` recognizes the format. A value that a text does not contain stays None; `docs/import.md` lists the values
-of each format.
+`read_outputs` finds the tables of all formats in a text, whatever stands between them, else JSON documents. A value
+that a text does not contain stays None; `docs/import.md` lists the values of each format.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from hockney.errors import UsageError
-from hockney.results.formats import imb, iperf3, nccl, netpipe, osu
-from hockney.results.formats.output import FormatError, Output
+from hockney.results.formats import fabtests, imb, iperf3, nccl, netpipe, nvbandwidth, osu, perftest, ucx
+from hockney.results.formats.lines import Line, documents_of, lines_of
+from hockney.results.formats.output import FormatError, Output, Reading
+from hockney.results.formats.tables import Scan, Table
 
-__all__ = ["NAMES", "Output", "read_outputs"]
+__all__ = ["NAMES", "Output", "Reading", "read_outputs"]
+
+_TEXTS = tuple(module.FORMAT for module in (osu, imb, nccl, perftest, ucx, fabtests, nvbandwidth))
+_JSON_AS_TABLES = (nccl, perftest, nvbandwidth)
+NAMES = ", ".join(
+    [
+        *(format_.title for format_ in _TEXTS),
+        netpipe.TITLE,
+        iperf3.TITLE,
+        "JSON of nccl-tests, perftest and nvbandwidth",
+    ]
+)
 
 
-_FORMATS = (iperf3, nccl, imb, osu, netpipe)  # the last one has no words to know it by
-NAMES = ", ".join(format_.TITLE for format_ in _FORMATS)
+def read_outputs(text: str, name: str) -> Reading:
+    """What the text of the file `name` holds: one output or more. Raises UsageError, which names the line."""
+    lines = lines_of(text)
+    try:
+        scan = Scan(lines, _TEXTS)
+        reading = _of_tables(scan.tables, scan) if scan.tables else _of_documents(lines) or netpipe.read(lines)
+        if reading and not any(output.rows for output in reading.outputs):
+            raise FormatError("it holds no figures: its run failed, or only a part of its output was saved")
+    except FormatError as error:
+        raise UsageError(f"cannot import {name}: {error}") from error
+    if reading is None:
+        raise UsageError(f"cannot import {name}: its format is unknown; known are {NAMES}")
+    return reading
 
 
-def read_outputs(text: str, name: str) -> list[Output]:
-    """The outputs in the text of the file `name`, at least one. Raises UsageError, which names the line."""
-    for format_ in _FORMATS:
-        if format_.is_format(text):
-            try:
-                outputs: list[Output] = format_.read(text)
-                if not any(output.rows for output in outputs):
-                    raise FormatError("it holds no figures: its run failed, or only a part of its output was saved")
-            except FormatError as error:
-                raise UsageError(f"cannot import {name} ({format_.TITLE}): {error}") from error
-            return outputs
-    raise UsageError(f"cannot import {name}: its format is unknown; known are {NAMES}")
+def _of_tables(tables: Sequence[Table], scan: Scan | None = None) -> Reading:
+    rows = sum(len(table.rows) + len(table.notes) for table in tables)
+    outputs = [output for table in tables for output in table.format.read(table)]
+    notes = [note for table in tables for note in table.notes]
+    return Reading(
+        outputs, rows, rows - len(notes), scan.others if scan else 0, [*notes, *(scan.notes if scan else ())]
+    )
+
+
+def _of_documents(lines: Sequence[Line]) -> Reading | None:
+    """What the JSON documents hold together; None where one is of no known format."""
+    documents, others = documents_of(lines)
+    readings = [_of_document(document) for document in iperf3.whole_documents(documents)]
+    known = [reading for reading in readings if reading]
+    if not known or len(known) < len(readings):
+        return None
+    return Reading(
+        [output for reading in known for output in reading.outputs],
+        sum(reading.rows for reading in known),
+        sum(reading.rows_read for reading in known),
+        others,
+        [note for reading in known for note in reading.notes],
+    )
+
+
+def _of_document(document: Any) -> Reading | None:
+    try:
+        for format_ in _JSON_AS_TABLES:
+            if (tables := format_.document_tables(document)) is not None:
+                return _of_tables(tables)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise FormatError("it is JSON of a known benchmark, but a part is missing or damaged") from error
+    return iperf3.read(document)

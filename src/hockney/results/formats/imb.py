@@ -1,20 +1,21 @@
 """Text of the Intel MPI Benchmarks (IMB-MPI1 and its like): times in us.
 
 `t` of PingPong is half a round trip; `t_max` is the slowest rank's mean, `t_avg` the mean over ranks. The megabytes of
-its rates changed with versions, so times alone are read. (Intel MPI Benchmarks User Guide 2021, "MPI-1 Benchmarks".)
+its rates changed with versions, so they are read only where there are no times. (Intel MPI Benchmarks User Guide 2021,
+"MPI-1 Benchmarks"; IMB_output.c.)
 """
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections.abc import Sequence
+from fractions import Fraction
 
-from hockney.results.formats.output import FormatError, Output, has_line, lines_of, read_size, row_of_time, rows_of
+from hockney.results.formats.output import FormatError, Output
+from hockney.results.formats.tables import Table, TextFormat, curves, number_said, said
 
-TITLE = "IMB text"
-_VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)")
-_BENCHMARK = re.compile(r"^#\s+Benchmarking\s+(\S+)")
-_END = "# All processes entering MPI_Finalize"
+_VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
+_BENCHMARK = re.compile(r"\s*#\s+Benchmarking\s+(?:Multi-)?(\S+)")
 # The pattern with the same definition, whose time, and the column.
 _PATTERNS = {
     "pingpong": ("pingpong", "root"),
@@ -25,53 +26,44 @@ _PATTERNS = {
     "barrier": ("barrier", "slowest"),
 }
 _COLUMNS = {"root": "t[usec]", "mean": "t_avg[usec]", "slowest": "t_max[usec]"}
+_OTHER_COLUMNS = ("t[usec]", "t_max[usec]", "t_ovrl[usec]", "Mbytes/sec")
+_RATES = {"sendrecv": 2, "exchange": 4}  # sizes that the rate counts in t_max
+_SAID = (
+    (r"#\s+MODE: (\S+)", "mode", ""),
+    (r"\( (\d+) groups of", "groups", "1"),
+    (r"threads: (\d+)", "threads", "1"),
+    (r"# window_size = (\d+)", "window", ""),
+)
 
 
-def is_format(text: str) -> bool:
-    """Whether a header of IMB is in it."""
-    return has_line(text, r"#\s+Benchmarking \S")
+def _titles(line: str, previous: str) -> Sequence[str] | None:
+    return line.split() if re.match(r"\s*(?:Group\s+)?(?:#bytes\s+)?#repetitions\s", line) else None
 
 
-def read(text: str) -> list[Output]:
-    """The outputs in a text of IMB. Raises FormatError."""
-    lines = lines_of(text)
-    if not any(line.startswith(_END) for line in lines):
-        raise FormatError(f"its last line, '{_END}', is missing: the run was cut short, or only a part was saved")
-    version = next((match[1] for line in lines if (match := _VERSION.search(line))), "")
-    starts = [number for number, line in enumerate(lines) if _BENCHMARK.match(line)]
-    return [_read_one(lines[:end], start, version) for start, end in itertools.pairwise([*starts, len(lines)])]
-
-
-def _read_one(lines: list[str], start: int, version: str) -> Output:
-    match = _BENCHMARK.match(lines[start])
-    assert match is not None
-    name = match[1]
-    ranks = next(
-        (int(said[1]) for line in lines[start:] if (said := re.match(r"#\s+#processes\s*=\s*(\d+)", line))), None
-    )
-    at = next((number for number in range(start, len(lines)) if "#repetitions" in lines[number]), None)
-    if at is None:
-        raise FormatError(f"line {start + 1}, {name}, has no table below it: its run failed")
-    titles = lines[at].split()
-    if "Group" in titles:
-        raise FormatError(f"line {at + 1} is of several groups at once (-multi), which cannot be imported")
-    pattern, timed = _PATTERNS.get(name.lower(), (f"imb_{name.lower()}", ""))
-    timed = timed or ("root" if _COLUMNS["root"] in titles else "slowest")
-    if _COLUMNS[timed] not in titles:
-        raise FormatError(f"line {at + 1} has no column {_COLUMNS[timed]}")
-    time_column = titles.index(_COLUMNS[timed])
-    is_sized = "#bytes" in titles
-    rows = []
-    for line, cells in rows_of(lines, at + 1, len(titles)):
-        size = read_size(cells[titles.index("#bytes")], line) if is_sized else 0
-        rows.append(row_of_time(line, size, cells[time_column], 1e3))
-    return Output(
-        tool=f"Intel MPI Benchmarks {version}, {name}".replace(" ,", ","),
+def _read(table: Table) -> list[Output]:
+    match = _BENCHMARK.search(table.heading)
+    if match is None:
+        raise FormatError(f"line {table.line} has no line '# Benchmarking …' above it: save the whole output")
+    name, titles = match[1].lower(), table.titles
+    pattern, timed = _PATTERNS.get(name, (f"imb_{name}", ""))
+    main = next((column for column in (_COLUMNS.get(timed), *_OTHER_COLUMNS) if column in titles), None)
+    if main is None:
+        raise FormatError(f"line {table.line} has no column {_COLUMNS['slowest']}")
+    timed = next((whose for whose, column in _COLUMNS.items() if column == main), "slowest")
+    version = _VERSION.search(table.head)
+    base = Output(
+        tool=f"Intel MPI Benchmarks {version[1] if version else ''}, {match[1]}".replace(" ,", ","),
         pattern=pattern,
         transport="mpi",
-        rows=rows,
-        ranks=ranks,
+        rows=(),
+        ranks=number_said(r"(?:#\s+#processes\s*=|groups of)\s*(\d+)", table.heading),
         timed=timed,
-        options={"algorithm": "native"} if pattern == "multicast" else {},
-        is_sized=is_sized,
+        options=({"algorithm": "native"} if pattern == "multicast" else {}) | said(table.heading, _SAID),
+        is_sized="#bytes" in titles,
+        rate=Fraction(_RATES[name]) if name in _RATES and pattern.startswith("imb_") else None,
     )
+    rates = {"Mbytes/sec": Fraction(_RATES[name])} if pattern == "ring" and "Mbytes/sec" in titles else {}
+    return curves(table, base, main, keys={"Group": ("group", ())}, rates=rates)
+
+
+FORMAT = TextFormat("IMB text", _titles, _read, _BENCHMARK, "# All processes entering MPI_Finalize")

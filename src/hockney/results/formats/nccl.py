@@ -1,56 +1,95 @@
-"""Text of nccl-tests and rccl-tests: times in us, the mean over iterations and, unless -a says otherwise, over ranks.
+"""Text and JSON of nccl-tests and rccl-tests: times in us, means over iterations and, unless -a says otherwise, ranks.
 
 Only later versions name the collective. Times out of place are those of the pattern; in-place times are separate
-points. Sizes are defined as in doc/PERFORMANCE.md of nccl-tests.
+curves, as are algbw and busbw where they differ. Sizes and rates are defined in doc/PERFORMANCE.md of nccl-tests. A
+size that is rounded down may come again, as does every size with -N. (src/util.cu, common.cu.)
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any
 
-from hockney.results.formats.output import FormatError, Output, OutputRow, lines_of, read_size, row_of_time, rows_of
+from hockney.results.formats.output import FormatError, Output
+from hockney.results.formats.tables import Table, TextFormat, curves, said
 
-TITLE = "nccl-tests text"
-_END = "# Avg bus bandwidth"
-
-
-def is_format(text: str) -> bool:
-    """Whether its table or its options are in it."""
-    return re.search(r"nThread \d+ nGpus \d+|\balgbw\s+busbw\b", text) is not None
-
-
-def read(text: str) -> list[Output]:
-    """The outputs in a text of nccl-tests. Raises FormatError."""
-    lines = lines_of(text)
-    heads = [number for number, line in enumerate(lines) if line.startswith("#") and "busbw" in line]
-    if not heads:
-        raise FormatError("it has no table: its run failed")
-    starts = [0, *(at + 1 for at in heads[:-1])]
-    bounds = zip(starts, heads, [*heads[1:], len(lines)], strict=True)
-    return [output for start, head, end in bounds for output in _read_one(lines[:end], start, head)]
+_UNITS = {"time": "(us)", "cputime": "(us)", "algbw": "(GB/s)", "busbw": "(GB/s)", "i_cv%": ""}
+_KEYS = {
+    "type": ("datatype", ("float",)),
+    "redop": ("redop", ("sum", "none", "")),
+    "root": ("root", ("-1", "0")),
+}
+_SAID = (
+    (r"graph: (\d+)", "graph", "0"),
+    (r"agg iters: (\d+)", "aggregated", "1"),
+    (r"# (Blocking) En", "blocking", ""),
+)
+_JSON = {"time": "time", "alg_bw": "algbw", "bus_bw": "busbw", "nwrong": "#wrong"}
 
 
-def _read_one(lines: list[str], start: int, head: int) -> list[Output]:
-    above = lines[start:head]
-    if not any(line.startswith(_END) for line in lines[head:]):
-        raise FormatError(f"the line '{_END}' is missing below line {head + 1}: the run was cut short")
-    head_text = "\n".join(above)
-    named = re.search(r"^# Collective test starting: (\w+?)_perf", head_text, re.MULTILINE)
-    version = re.search(r"^# (nccl-tests version \S+)", head_text, re.MULTILINE)
-    tool = version[1] if version else "nccl-tests"
-    ranks = len(set(re.findall(r"^#\s+Rank\s+(\d+) ", head_text, re.MULTILINE))) or None
-    titles = lines[head].lstrip("# ").split()
-    times = [place for place, title in enumerate(titles) if title == "time"]
-    rows: list[list[OutputRow]] = [[] for _ in times]
-    for line, cells in rows_of(lines, head + 1, len(titles)):
-        for place, of_kind in zip(times, rows, strict=True):
-            wrong = cells[place + 3] if titles[place + 3 : place + 4] == ["#wrong"] else "N/A"
-            if wrong.isdecimal() and int(wrong):
-                raise FormatError(f"line {line} has wrong results: {wrong}")
-            size = read_size(cells[0], line)
-            of_kind.append(row_of_time(line, size, cells[place], 1e3, verified=wrong == "0"))
-    pattern = None if named is None else "allreduce" if named[1] == "all_reduce" else f"nccl_{named[1]}"
-    return [
-        Output(tool, pattern, "nccl", of_kind, ranks, "mean", {"place": "in"} if kind else {})
-        for kind, of_kind in enumerate(rows)
-    ]
+def _titles(line: str, previous: str) -> Sequence[str] | None:
+    if not re.match(r"\s*#\s+size\s.*\bbusbw\b", line):
+        return None
+    return [title + _UNITS.get(title, "(us)" if title.startswith("i_") else "") for title in line.lstrip("# ").split()]
+
+
+def _read(table: Table) -> list[Output]:
+    above = f"{table.above}\n{table.heading}"
+    named = re.search(r"^\s*# Collective test starting: (\w+?)_perf", above, re.MULTILINE)
+    version = re.search(r"^\s*# (nccl-tests version \S+)", above, re.MULTILINE)
+    ranks = len(set(re.findall(r"^\s*#\s+Rank\s+(\d+) ", above, re.MULTILINE)))
+    base = Output(
+        tool=version[1] if version else "nccl-tests",
+        pattern=None if named is None else "allreduce" if named[1] == "all_reduce" else f"nccl_{named[1]}",
+        transport="nccl",
+        rows=(),
+        ranks=ranks or None,
+        timed="mean",
+        options=said(above, _SAID),
+    )
+    times = [place for place, title in enumerate(table.titles) if re.match("(cpu)?time", title)]
+    outputs = []
+    for place, start, end in zip(({}, {"place": "in"}), times, [*times[1:], len(table.titles)], strict=False):
+        half = table.columns([*range(times[0]), *range(start, end)])
+        of_place = Output(**{**vars(base), "options": {**base.options, **place}})
+        rates: dict[str, Fraction | str] = {"algbw(GB/s)": Fraction(1), "busbw(GB/s)": "busbw"}
+        outputs += curves(half, of_place, table.titles[start], keys=_KEYS, rates=rates, repeats=True)
+    return outputs
+
+
+FORMAT = TextFormat(
+    "nccl-tests text",
+    _titles,
+    _read,
+    re.compile(r"\s*# nThread \d+ nGpus \d+"),
+    "# Avg bus bandwidth",
+    ends_each=True,
+)
+
+
+def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
+    """The table of a JSON of nccl-tests, as its text has it; None for another document. Raises FormatError."""
+    if not {"nccl_version", "args", "config"} <= document.keys():
+        return None
+    if "end_time" not in document:
+        raise FormatError("its end, 'end_time', is missing: the run was cut short")
+    if document["out_of_bounds"]["okay"] not in ("true", True):
+        raise FormatError(f"its data were wrong: out_of_bounds {document['out_of_bounds']['count']}")
+    config = document["config"]
+    heading = [f"# Collective test starting: {PurePath(document['args'][0]).name}"]
+    heading += [f"graph: {config['graph']} agg iters: {config['aggregated_iterations']}"]
+    heading += [f"#  Rank {device['rank']} " for device in config["devices"]]
+    if config.get("blocking_collectives") == "true":
+        heading.append("# Blocking Enabled")
+    front, places = ("size", "count", "type", "redop", "root"), ("out_of_place", "in_place")
+    titles = [*front, *(title + _UNITS.get(title, "") for _ in places for title in _JSON.values())]
+    table = Table(FORMAT, 1, titles, "\n".join(heading))
+    for number, row in enumerate(document["results"], 1):
+        cells = [str(row[name]).strip() for name in front]
+        for figures in (row.get(place) or {} for place in places):
+            cells += [str(figures.get(name, figures.get("cpu_time"))) for name in _JSON]
+        table.rows.append((number, cells))
+    return [table]

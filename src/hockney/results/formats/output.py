@@ -1,14 +1,14 @@
-"""Shared by all formats: outputs and rows as values, and readers of lines."""
+"""Shared by all formats: outputs and rows as values, their definitions, and numbers as they are printed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from hockney.model import Definition
 
-_FAILED = re.compile(r"abort|signal|kill|error|fail|terminat|cancel|segmentation", re.IGNORECASE)
 BYTES_MAX = 1 << 50
 
 
@@ -21,6 +21,7 @@ class OutputRow:
     """The figure of one message size: its times by the pattern's definition, in ns.
 
     There is one time for each measurement in the output. `digits_ns` is the rounding error of the printed digits.
+    `others` are numbers of the row that are no times, such as an overlap, by the title of their column.
     """
 
     line: int
@@ -28,15 +29,18 @@ class OutputRow:
     times_ns: tuple[float, ...]
     digits_ns: float = 0.0
     verified: bool = False
+    others: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a benchmark: one start of its job. None: not said.
+    """One curve of one output of a benchmark, which is one start of its job. None: not said.
 
     `pattern` is hockney's where the definitions agree, else the benchmark's own name. `timed` is as in Definition.
-    `window` are messages in flight, for patterns that have a window. `is_sized`: it has message sizes. Raises
-    FormatError where a size comes twice.
+    `options` hold what the heading says, and `column` where the times are not those of the main column. `window` are
+    messages in flight, for patterns that have a window. `is_sized`: it has message sizes. `rate`: the bytes that its
+    rate counts, per byte of the size (without sizes: per repetition), or "busbw", as nccl-tests define it; None: as
+    `definition` has it.
     """
 
     tool: str
@@ -48,21 +52,41 @@ class Output:
     options: Mapping[str, str] = field(default_factory=dict)
     window: int | None = None
     is_sized: bool = True
+    rate: Fraction | str | None = None
 
-    def __post_init__(self) -> None:
-        seen: dict[int, int] = {}
-        for row in self.rows:
-            if row.bytes in seen:
-                raise FormatError(f"line {row.line} has the size of line {seen[row.bytes]} again: {row.bytes} B")
-            seen[row.bytes] = row.line
+
+@dataclass(frozen=True)
+class Reading:
+    """What a file holds. `rows_read` of its `rows` became figures; `notes` name each of the others.
+
+    `lines_left_out` counts lines that are neither rows nor comments nor blank.
+    """
+
+    outputs: Sequence[Output]
+    rows: int
+    rows_read: int
+    lines_left_out: int
+    notes: Sequence[str] = ()
 
 
 WINDOWED = ("oneway", "twoway", "pairs")
+_NATIVE = ("alltoall", "allreduce", "multicast", "barrier")
+# busbw / algbw on n ranks (doc/PERFORMANCE.md of nccl-tests); of other collectives it is 1.
+_BUSBW = {"allreduce": 2} | dict.fromkeys(
+    ("nccl_all_gather", "nccl_reduce_scatter", "nccl_alltoall", "nccl_gather", "nccl_scatter"), 1
+)  # times (n - 1) / n
 
 
-def definition(pattern: str, ranks: int, size_bytes: int, window: int, timed: str) -> Definition:
+def definition(
+    pattern: str, ranks: int, size_bytes: int, window: int, timed: str, rate: Fraction | str | None = None
+) -> Definition:
     """The definition of the worker's pattern of this name; for another name, a message per repetition."""
     halves, others = ranks // 2, ranks - 1
+    native = "native" if pattern in _NATIVE else None
+    if rate is not None:
+        if isinstance(rate, str):
+            rate = Fraction(_BUSBW[pattern] * others, ranks) if pattern in _BUSBW else Fraction(1)
+        return Definition(timed, rate.denominator, rate.numerator * size_bytes, rate.numerator, native)
     divisor, messages = {
         "pingpong": (2, 2),
         "oneway": (window, window),
@@ -74,82 +98,34 @@ def definition(pattern: str, ranks: int, size_bytes: int, window: int, timed: st
         "multicast": (1, others),
         "barrier": (1, 0),
     }.get(pattern, (1, 1))
-    native = pattern in ("alltoall", "allreduce", "multicast", "barrier")
-    return Definition(timed, divisor, messages * size_bytes, messages, "native" if native else None)
+    return Definition(timed, divisor, messages * size_bytes, messages, native)
 
 
-# ---- reading ---------------------------------------------------------------------------------------------------------
-
-
-def has_line(text: str, start: str) -> bool:
-    """Whether a line begins with the regular expression `start`, after a prefix of mpirun if there is one."""
-    return re.search(rf"^(?:\[\d+,\d+\]<stdout>: ?)?{start}", text, re.MULTILINE) is not None
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines of standard output, without the prefixes of mpirun. Raises FormatError if the last line is cut."""
-    if text and not text.endswith("\n"):
-        raise FormatError(
-            f"line {text.count(chr(10)) + 1}, its last, does not end: a part is missing; save the whole output"
-        )
-    lines = text.replace("\r\n", "\n").split("\n")[:-1]
-    tags = [re.match(r"\[\d+,\d+\]<std(out|err)>: ?", line) for line in lines]  # mpirun --tag-output
-    # A line of standard error stays as an empty one, so that the others keep their numbers.
-    return [
-        line if tag is None else "" if tag[1] == "err" else line[tag.end() :]
-        for line, tag in zip(lines, tags, strict=True)
-    ]
-
-
-def rows_of(lines: list[str], first: int, columns: int) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table from line `first` (from 0): their numbers (from 1) and cells.
-
-    Lines between its head and its first row are skipped; it ends at a line that does not begin with a number.
-    Raises FormatError for a row of fewer cells, for a line next to its rows with the words of a failure, and without
-    any row.
-    """
-    any_row = False
-    for number, line in enumerate(lines[first:], first + 1):
-        cells = line.split()
-        if cells and cells[0][0].isdecimal():
-            if len(cells) < columns:
-                raise FormatError(f"line {number} has {len(cells)} numbers, not {columns}: '{line.strip()[:80]}'")
-            any_row = True
-            yield number, cells
-        elif cells and not line.startswith("#") and _FAILED.search(line):
-            raise FormatError(f"line {number} says that the run failed: '{line.strip()[:80]}'")
-        elif any_row:
-            return
-    if not any_row:
-        raise FormatError(f"line {first} is the head of a table without figures: its run failed")
+# ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
 def read_size(cell: str, line: int) -> int:
-    """A number of bytes. Raises FormatError."""
-    if not cell.isdecimal() or len(cell) > 18 or int(cell) > BYTES_MAX:
+    """A number of bytes; 64k and 1m are powers of 1024. Raises FormatError."""
+    match = re.fullmatch(r"(\d{1,18})(?:\.(\d))?([kmgKMG]?)", cell)
+    scale = 1 << {"": 0, "k": 10, "m": 20, "g": 30}[match[3].lower()] if match else 0
+    size = int(match[1]) * scale + int(match[2] or 0) * scale // 10 if match else -1
+    if match is None or (match[2] and not match[3]) or not 0 <= size <= BYTES_MAX:
         raise FormatError(f"line {line}: '{cell}' is not a message size in bytes")
-    return int(cell)
+    return size
+
+
+def number_of(cell: str) -> float | None:
+    """A printed number of 0 or more; None for any other text."""
+    plain = cell.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", cell) else cell
+    if len(cell) < 40 and re.fullmatch(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", plain):
+        value = float(plain)
+        return value if value < 1e15 else None
+    return None
 
 
 def read_number(cell: str, line: int, what: str) -> tuple[float, float]:
     """A number above 0, and half a unit of its last digit. Raises FormatError."""
-    match = re.fullmatch(r"\d+(?:\.(\d+))?(?:[eE][+-]?\d+)?", cell)
-    value = float(cell) if match and len(cell) < 40 else 0.0
-    if match is None or not 0 < value < 1e15:
+    value = number_of(cell)
+    if not value:
         raise FormatError(f"line {line}: '{cell}' is not {what} above 0")
-    return value, 0.0 if "e" in cell.lower() else 0.5 * 10.0 ** -len(match[1] or "")
-
-
-def row_of_time(line: int, size_bytes: int, cell: str, unit_ns: float, *, verified: bool = False) -> OutputRow:
-    """From a printed time. Raises FormatError."""
-    value, half = read_number(cell, line, "a time")
-    return OutputRow(line, size_bytes, (value * unit_ns,), half * unit_ns, verified)
-
-
-def row_of_rate(line: int, size_bytes: int, cell: str, bytes_per_s: float, flows: int = 1) -> OutputRow:
-    """From a printed rate of `flows` together: the time of a message of each. Raises FormatError."""
-    value, half = read_number(cell, line, "a rate")
-    if size_bytes == 0:
-        raise FormatError(f"line {line} has a rate of messages of 0 B")
-    time_ns = flows * size_bytes * 1e9 / (value * bytes_per_s)
-    return OutputRow(line, size_bytes, (time_ns,), time_ns * half / value)
+    return value, 0.0 if "e" in cell.lower() else 0.5 * 10.0 ** -len(cell.partition(".")[2])
