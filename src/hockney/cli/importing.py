@@ -14,6 +14,7 @@ from hockney.cli import render
 from hockney.cli.common import check_label, command, complete, label_option, pattern_option, transport_option
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
+from hockney.machine.files import named_bytes
 from hockney.model import IMPORTED
 from hockney.results.formats import Reading, read_outputs
 from hockney.results.formats.lines import decode
@@ -21,7 +22,6 @@ from hockney.results.store import Store
 from hockney.units import RANKS_MAX, counted, parse_count
 
 _NAME = re.compile(r"[\w.:@+-]{1,80}", re.ASCII)
-_BYTES_MAX = 1 << 26
 
 
 @command(
@@ -93,14 +93,7 @@ def import_(
 def _text(path: Path) -> str:
     """The text of a file. Raises UsageError for a file that cannot be read or is no text."""
     try:
-        with path.open("rb") as file:
-            content = file.read(_BYTES_MAX + 1)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from error
-    if len(content) > _BYTES_MAX:
-        raise UsageError(f"cannot import {path}: it has more than {_BYTES_MAX >> 20} MiB, as no output has")
-    try:
-        return decode(content)
+        return decode(named_bytes(path, "output"))
     except UnicodeDecodeError as error:
         raise UsageError(f"cannot import {path}: it is not text") from error
 
