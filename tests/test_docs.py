@@ -249,7 +249,7 @@ def test_the_documents_can_be_read() -> None:
         name: re.sub(r"<!-- table.*?begin -->.*?end -->", "", text, flags=re.DOTALL) for name, text in PAGES.items()
     }
     counts = {name: _words(re.sub(_ROWS, "", text, flags=re.MULTILINE)) for name, text in pages.items()}
-    assert counts.pop("CHANGELOG.md") <= 2_000
+    assert counts.pop("CHANGELOG.md") <= 2_200
     assert counts.pop("json.md") <= 3_100
     assert {name: count for name, count in counts.items() if count > 2_000} == {}
     assert PAGES["README.md"].count("\n") <= 120

@@ -318,8 +318,10 @@ class MadeUpTests:
         shutil.copy(ROOT / "scripts/test", root / "scripts/test")
         script(root / ".venv/bin/python", f'exec {shlex.quote(sys.executable)} "$@"')
         (root / "tests").mkdir()
-        shutil.copy(ROOT / "tests/conftest.py", root / "tests")
-        (root / "pytest.ini").write_text("[pytest]\nmarkers = full\n")
+        for name in ("conftest", "shared"):
+            shutil.copy(ROOT / f"tests/{name}.py", root / "tests")
+        settings = ("[pytest]", "markers = full", "pythonpath = .", "addopts = --import-mode=importlib", "")
+        (root / "pytest.ini").write_text("\n".join(settings))
 
     def write(self, name: str, *lines: str) -> None:
         (self.root / f"tests/test_{name}.py").write_text("\n".join(["import os, pathlib, pytest", *lines, ""]))

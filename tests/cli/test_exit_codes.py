@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,7 +52,11 @@ def test_an_error_on_a_terminal_is_wrapped_between_words(tmp_path: Path) -> None
     lines = os.read(ours, 4096).decode().splitlines()
     os.close(ours)
     assert code == 2
-    assert [line.strip() for line in lines] == ["hockney: cannot read", f"{missing}:", "no such file or directory"]
+    assert [line.strip() for line in lines] == [
+        "hockney: cannot read the output",
+        f"{missing}:",
+        "no such file or directory",
+    ]
 
 
 @pytest.mark.parametrize(("sizes", "has_plot"), [("8,64", False), ("8,64,512", True)])
@@ -303,7 +308,7 @@ def test_facts_of_wrong_types_are_no_traceback(
     ended = call_here(tmp_path, *command.split(), HOCKNEY_STORE=str(copy))
     assert "Traceback" not in ended.stderr
     assert "a fault in hockney" not in ended.stderr
-    assert ended.returncode in ((0,) if command == "runs" else (2, 3))
+    assert ended.returncode in (2, 3)
 
 
 def test_ctrl_c_is_a_sentence(tmp_path: Path, fake: Fakes) -> None:
@@ -318,9 +323,9 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path, fake: Fakes) -> None:
         preexec_fn=let_sigint_in,  # a background job of a shell ignores it
     )
     with killed_at_the_end(process):
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        while not children.read_text():  # its first child: it is at work
+        while fake.never_started():
             assert process.poll() is None
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=60)
     assert process.returncode == 3

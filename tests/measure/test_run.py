@@ -434,7 +434,7 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
     insert = Store._insert
 
     def interrupted(self: Store, table: str, *words: Any) -> int:
-        if table == "measurement_samples":
+        if table == "measurement":
             os.kill(os.getpid(), signal.SIGINT)
         return insert(self, table, *words)
 

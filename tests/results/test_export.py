@@ -104,6 +104,8 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "messages_per_s": near["messages_per_s"],
         "messages_low_per_s": near["messages_low_per_s"],
         "messages_high_per_s": near["messages_high_per_s"],
+        "shown": "True",
+        "mixed": "False",
         "slowest_rank": "",
         "slowest_share": "",
         "verified": "True",
@@ -125,7 +127,7 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
 
 def test_csv_says_unknown_by_an_empty_field(store: Store, full: int) -> None:
     _, far, barrier, skipped = csv_of(store, full)
-    assert (far["time_ns"], far["time_low_ns"], far["coverage"]) == ("300.0", "", "")
+    assert (far["time_ns"], far["time_low_ns"], far["coverage"]) == ("300.0", "290.0", "")
     assert (barrier["floor_ns"], barrier["rate_bytes_per_s"], barrier["verified"]) == ("", "", "")
     assert (barrier["options"], barrier["role"]) == ("algorithm=tree window=2", "refined")
     assert (barrier["slowest_share"], barrier["algorithm"]) == ("0.5", "portable")

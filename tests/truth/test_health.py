@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tests.shared import killed_at_the_end, script
+from tests.shared import killed_at_the_end
 from tests.truth.bed.bed import Bed, Host, Link
 from tests.truth.conftest import MakeBed
 from tests.truth.planted import KINDS, RATE_MBIT, Planted, equal_hosts, health, named_in, plant
@@ -91,18 +90,21 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 def test_a_host_with_another_mtu_and_a_wrong_clock(four: Bed, tmp_path: Path) -> None:
     """The clock is 50 ms ahead, less than the logins can tell."""
     plant(four, Planted())
-    worker, copy, wrapper = build_worker(), tmp_path / "worker", tmp_path / "wrapper"
+    build_worker()
     (tmp_path / "ahead.c").write_text(AHEAD)
     built = ["cc", "-shared", "-fPIC", "-o", str(tmp_path / "ahead.so"), str(tmp_path / "ahead.c")]
     subprocess.run(built, check=True)
-    shutil.copy(worker, copy)
-    script(wrapper, f'LD_PRELOAD={tmp_path}/ahead.so exec {copy} "$@"')
-    assert four.run("n3", ["mount", "--bind", str(wrapper), str(worker)]).returncode == 0
+    # A worker that is another file would be replaced: all programs of the host get the clock.
+    for name in ("upper", "work"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "upper/ld.so.preload").write_text(f"{tmp_path}/ahead.so\n")
+    layers = f"lowerdir=/etc,upperdir={tmp_path}/upper,workdir={tmp_path}/work"
+    assert four.run("n3", ["mount", "-t", "overlay", "overlay", "-o", layers, "/etc"]).returncode == 0
     assert four.run("n2", ["ip", "link", "set", "eth0", "mtu", "1400"]).returncode == 0
     try:
         code, health_json = health(four, tmp_path / "r.db", "--time", "10s")
     finally:
-        four.run("n3", ["umount", str(worker)])
+        four.run("n3", ["umount", "/etc"])
         four.run("n2", ["ip", "link", "set", "eth0", "mtu", "1500"])
     facts = {finding["code"]: finding["facts"] for finding in health_json["findings"]}
     assert code == 1

@@ -16,7 +16,7 @@ from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 from hockney.machine.files import named_bytes
 from hockney.model import IMPORTED
-from hockney.results.formats import Reading, read_outputs
+from hockney.results.formats import ReadOutputs, read_outputs
 from hockney.results.formats.lines import decode
 from hockney.results.store import Store
 from hockney.units import RANKS_MAX, counted, parse_count
@@ -108,7 +108,7 @@ def _repeated(name: str, documents: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _summary(readings: Sequence[Reading]) -> str:
+def _summary(readings: Sequence[ReadOutputs]) -> str:
     """`41 of 41 rows read; 3 other lines left out (OSU MPI Latency Test v5.9)`."""
     tools = ", ".join(dict.fromkeys(output.tool for reading in readings for output in reading.outputs))
     rows, read = (sum(getattr(reading, name) for reading in readings) for name in ("rows", "rows_read"))

@@ -20,6 +20,7 @@ from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
 from hockney.report import changes
+from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.units import counted, format_bytes, format_ns, format_rate
@@ -203,7 +204,8 @@ def _limit_case(limit: Judged, run_id: int, sampled_s: Mapping[Point, float]) ->
     kinds = {Outcome.MET: "", Outcome.MISSED: "failure", Outcome.INCONCLUSIVE: "skipped"}
     name = f"{limit.what}: {limit.subject}"
     names = ("value_ns", "low_ns", "high_ns", "rate_bytes_per_s", "state")
-    figures = {name: getattr(limit.figure, name) for name in names if limit.figure is not None}
+    columns = limit.figure.columns() if limit.figure is not None else {}
+    figures = {name: columns[name] for name in names if name in columns}
     time_s = sampled_s.get(limit.point, 0.0) if limit.point else 0.0
     return JUnitCase("expectations", name, kinds[limit.outcome], limit_sentence(limit, run_id), figures, time_s)
 
@@ -251,7 +253,7 @@ def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:
         "outcome": limit.outcome.value,
         "sentence": limit_sentence(limit, run_id),
         "point": limit.point,
-        "figure": limit.figure and limit.figure.columns(),
+        "figure": limit.figure and figure_json(limit.figure),
         "reason": _reason(limit, run_id) or None,
         "reason_code": limit.reason.value if limit.reason else None,
         "limit_ns": limit.limit if limit.what == "latency" else None,

@@ -117,23 +117,6 @@ def fact(known: Mapping[str, Any], path: str) -> Any:
     return value
 
 
-_KINDS: Mapping[Any, str] = {
-    Mapping: "clock cpu environment limits memory network os software surroundings topology traits models",
-    list | None: "cpu.governors network.interfaces sleeping topology.caches topology.nodes transports",
-    str | None: "hostname machine_id board cpu.model",
-}
-
-
-def refuse_wrong_kinds(known: Mapping[str, Any]) -> None:
-    """Raises TypeError for a stored section, list or name of another type, as an editor or a disk may leave it."""
-    for kind, paths in _KINDS.items():
-        for path in paths.split():
-            section, _, name = path.rpartition(".")
-            holder = known.get(section, {}) if section else known
-            if name in holder and not isinstance(holder[name], kind):
-                raise TypeError(f"the fact {path} has a wrong type")
-
-
 def data_caches(known: Mapping[str, Any]) -> list[tuple[int, int]]:
     """(level, bytes) of each kind of cache that holds data, by level, as far as they are known."""
     data = [cache for cache in fact(known, "topology.caches") or () if cache.get("kind") != "instruction"]

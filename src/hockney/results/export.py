@@ -140,6 +140,11 @@ def launches_json(run: Run) -> list[dict[str, object]]:
     return [{"id": number, **dataclasses.asdict(launch), **unknown} for number, launch in run.launches.items()]
 
 
+def figure_json(figure: Figure) -> dict[str, Any]:
+    """A figure in JSON form."""
+    return {**figure.columns(), "definition": dataclasses.asdict(figure.definition)}
+
+
 def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
     """A series in JSON form, without its measurements."""
     point = series.point
@@ -152,7 +157,7 @@ def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
         "role": point.role,
         "status": series.status.value,
         "reason": series.reason,
-        "figures": [{**figure.columns(), "definition": dataclasses.asdict(figure.definition)} for figure in figures],
+        "figures": list(map(figure_json, figures)),
     }
 
 

@@ -54,7 +54,7 @@ _EARLIER_PATTERNS = {
     **dict.fromkeys(("pingpong", "prtt", "putpong", "get"), PatternTraits(links="ends")),
     **dict.fromkeys(("oneway", "twoway", "stream", "put"), PatternTraits(stream=True, links="ends")),
     **dict.fromkeys(("alltoall", "outfarm", "multicast", "funnel", "robpush", "robpull"), _MESSAGES),
-    **dict.fromkeys(("pushfarm", "pullfarm"), PatternTraits(stream=True, law="senders")),
+    **dict.fromkeys(("pushfarm", "pullfarm"), PatternTraits(stream=True, law="senders", events=True)),
     **dict.fromkeys(("allreduce", "ring"), PatternTraits(stream=True)),
     "pairs": PatternTraits(stream=True, law="constant", links="halves", alone="oneway"),
     "bisection": PatternTraits(stream=True, links="halves", alone="pingpong"),

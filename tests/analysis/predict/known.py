@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.builders import set_columns
 from tests.shared import made_once
 
 from hockney import suites
@@ -52,7 +53,7 @@ def copied(factory: pytest.TempPathFactory) -> Path:
 def call_it_validate(store: Path) -> None:
     """As if `predict --validate` had measured the runs."""
     with contextlib.closing(sqlite3.connect(store)) as db, db:
-        db.execute("UPDATE run SET suite = 'validate'")
+        set_columns(db, "run", "suite = 'validate'")
 
 
 def _measure(folder: Path) -> None:

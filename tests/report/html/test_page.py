@@ -415,7 +415,7 @@ def test_markdown_has_verdict_findings_and_sheet(store: Path, cli: Cli, tmp_path
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "r.md").read_text(encoding="utf-8")
     assert text.startswith("# Test CPU, 2 cores, 8 GiB")
-    assert "At 8 B, threads and shm show no measurable difference" in text
+    assert "A message of 8 B takes 121 ns" in text
     assert re.search(
         r"^- \w+: \*\*Open MPI 4\.1\.4 .*suspected protocol switch between 2 KiB and 4 KiB\.\*\*", text, re.M
     )

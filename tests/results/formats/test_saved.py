@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from hockney.errors import UsageError
-from hockney.results.formats import Reading, read_outputs
+from hockney.results.formats import ReadOutputs, read_outputs
 from hockney.results.formats.lines import decode
 
 Figures = dict[tuple[str | None, str, int], float]
 
 
-def figures(reading: Reading, *, columns: bool = False) -> Figures:
+def figures(reading: ReadOutputs, *, columns: bool = False) -> Figures:
     """Time in us by pattern, options and size; `columns`: also those of other columns than the main one."""
     return {
         (output.pattern, " ".join(f"{k}={v}" for k, v in sorted(output.options.items())), row.bytes): time_ns / 1e3

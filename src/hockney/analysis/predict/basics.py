@@ -8,6 +8,7 @@ from hockney.analysis.explain.fits import delay_of
 from hockney.model import Point, PointStatus
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
+from hockney.stats import UNKNOWN
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
 from hockney.suites.words import each_of
@@ -83,6 +84,7 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
         if (point.pattern, point.options, point.bytes) in left_out or not _takes(basics, figure):
             others[point] = figure.time
     state = run.state_of(transport, 2)
+    state = None if state == UNKNOWN.name else state
     return Figures(transport, state, tuple(basics[size] for size in sorted(basics)), others)
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from hockney.errors import UsageError
 from hockney.results.formats import fabtests, imb, iperf3, nccl, netpipe, nvbandwidth, osu, perftest, ucx
-from hockney.results.formats.lines import Line, documents_of, lines_of
-from hockney.results.formats.output import FormatError, Output, Reading
-from hockney.results.formats.tables import Scan, Table
+from hockney.results.formats.lines import CleanLine, documents_of, lines_of
+from hockney.results.formats.output import FormatError, Output, ReadOutputs
+from hockney.results.formats.tables import OutputTable, Scan
 
-__all__ = ["NAMES", "Output", "Reading", "read_outputs"]
+__all__ = ["NAMES", "Output", "ReadOutputs", "read_outputs"]
 
 _TEXTS = tuple(module.FORMAT for module in (osu, imb, nccl, perftest, ucx, fabtests, nvbandwidth))
 _JSON_AS_TABLES = (nccl, perftest, nvbandwidth)
@@ -29,7 +29,7 @@ NAMES = ", ".join(
 )
 
 
-def read_outputs(text: str, name: str) -> Reading:
+def read_outputs(text: str, name: str) -> ReadOutputs:
     """What the text of the file `name` holds: one output or more. Raises UsageError, which names the line."""
     lines = lines_of(text)
     try:
@@ -44,23 +44,23 @@ def read_outputs(text: str, name: str) -> Reading:
     return reading
 
 
-def _of_tables(tables: Sequence[Table], scan: Scan | None = None) -> Reading:
+def _of_tables(tables: Sequence[OutputTable], scan: Scan | None = None) -> ReadOutputs:
     rows = sum(len(table.rows) + len(table.notes) for table in tables)
     outputs = [output for table in tables for output in table.format.read(table)]
     notes = [note for table in tables for note in table.notes]
-    return Reading(
+    return ReadOutputs(
         outputs, rows, rows - len(notes), scan.others if scan else 0, [*notes, *(scan.notes if scan else ())]
     )
 
 
-def _of_documents(lines: Sequence[Line]) -> Reading | None:
+def _of_documents(lines: Sequence[CleanLine]) -> ReadOutputs | None:
     """What the JSON documents hold together; None where one is of no known format."""
     documents, others = documents_of(lines)
     readings = [_of_document(document) for document in iperf3.whole_documents(documents)]
     known = [reading for reading in readings if reading]
     if not known or len(known) < len(readings):
         return None
-    return Reading(
+    return ReadOutputs(
         [output for reading in known for output in reading.outputs],
         sum(reading.rows for reading in known),
         sum(reading.rows_read for reading in known),
@@ -69,7 +69,7 @@ def _of_documents(lines: Sequence[Line]) -> Reading | None:
     )
 
 
-def _of_document(document: Any) -> Reading | None:
+def _of_document(document: Any) -> ReadOutputs | None:
     try:
         for format_ in _JSON_AS_TABLES:
             if (tables := format_.document_tables(document)) is not None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from hockney.results.formats.output import Output
-from hockney.results.formats.tables import Table, TextFormat, curves
+from hockney.results.formats.tables import OutputTable, TextFormat, curves
 
 _MAIN = "usec/xfer"
 
@@ -19,7 +19,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     return titles if titles[-3:-1] == ["MB/sec", _MAIN] and titles[0] in ("name", "bytes") else None
 
 
-def _read(table: Table) -> list[Output]:
+def _read(table: OutputTable) -> list[Output]:
     pattern = "pingpong" if "#ack" in table.titles else None
     base = Output("fi_pingpong" if pattern else "fabtests", pattern, "libfabric", (), 2)
     return curves(table, base, _MAIN, keys={"name": ("test", ())})

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from hockney.results.formats.output import FormatError, Output
-from hockney.results.formats.tables import Table, TextFormat, curves, number_said, said
+from hockney.results.formats.tables import OutputTable, TextFormat, curves, number_said, said
 
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
 _BENCHMARK = re.compile(r"\s*#\s+Benchmarking\s+(?:Multi-)?(\S+)")
@@ -40,7 +40,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     return line.split() if re.match(r"\s*(?:Group\s+)?(?:#bytes\s+)?#repetitions\s", line) else None
 
 
-def _read(table: Table) -> list[Output]:
+def _read(table: OutputTable) -> list[Output]:
     match = _BENCHMARK.search(table.heading)
     if match is None:
         raise FormatError(f"line {table.line} has no line '# Benchmarking …' above it: save the whole output")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from hockney.results.formats.output import BYTES_MAX, FormatError, Output, OutputRow, Reading
+from hockney.results.formats.output import BYTES_MAX, FormatError, Output, OutputRow, ReadOutputs
 
 TITLE = "iperf3 JSON"
 # The key of a direction's sum; of intervals before version 3.11 the second direction had the name of the first.
@@ -37,7 +37,7 @@ def whole_documents(documents: Iterable[Any]) -> list[Any]:
     return whole
 
 
-def read(document: Mapping[str, Any]) -> Reading | None:
+def read(document: Mapping[str, Any]) -> ReadOutputs | None:
     """What a JSON of iperf3 holds; None for another document. Raises FormatError."""
     start = document.get("start")
     if not isinstance(start, dict) or not ({"intervals", "error"} & document.keys()):
@@ -74,7 +74,7 @@ def read(document: Mapping[str, Any]) -> Reading | None:
         row = [OutputRow(0, block, tuple(times))] if times else []
         pattern, rate = "stream" if is_plain else "iperf3", Fraction(streams)
         outputs.append(Output(version, pattern, protocol, row, 2, "slowest", options | way, rate=rate))
-    return Reading(outputs, rows, rows - len(notes), 0, notes)
+    return ReadOutputs(outputs, rows, rows - len(notes), 0, notes)
 
 
 def _times(sums: Sequence[tuple[float, float]], size_bytes: int) -> tuple[list[float], list[int]]:

@@ -33,7 +33,7 @@ _DIED = re.compile(
 _COMMENT_FAILED = re.compile(r"^(?!# Avg bus bandwidth).*\b(?:FAILED|NO SUCCESSFUL)\b")
 
 
-class Line(NamedTuple):
+class CleanLine(NamedTuple):
     """A line without its prefixes; `is_error`: of standard error."""
 
     text: str
@@ -58,20 +58,20 @@ def decode(content: bytes) -> str:
     return content.decode("utf-8-sig")
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[CleanLine]:
     """Its lines, numbered as in the file; the last one ends with a newline, or it is not whole."""
     return [_clean(line) for line in text.split("\n")]
 
 
-def _clean(line: str) -> Line:
+def _clean(line: str) -> CleanLine:
     text, is_error = _STEERING.sub("", line).rstrip("\r").rpartition("\r")[2], False
     while match := _PREFIX.match(text + " "):
         is_error |= match["stream"] in ("err", "diag")
         text = text[match.end() :]
-    return Line(text, is_error)
+    return CleanLine(text, is_error)
 
 
-def documents_of(lines: Sequence[Line]) -> tuple[list[Any], int]:
+def documents_of(lines: Sequence[CleanLine]) -> tuple[list[Any], int]:
     """The JSON documents that begin with an object at the start of a line, and the number of other lines.
 
     A key that an object has again gets ` again`: iperf3 3.7 gives both directions one name. Raises FormatError for a

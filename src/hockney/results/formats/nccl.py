@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import Any
 
 from hockney.results.formats.output import FormatError, Output
-from hockney.results.formats.tables import Table, TextFormat, curves, said
+from hockney.results.formats.tables import OutputTable, TextFormat, curves, said
 
 _UNITS = {"time": "(us)", "cputime": "(us)", "algbw": "(GB/s)", "busbw": "(GB/s)", "i_cv%": ""}
 _KEYS = {
@@ -36,7 +36,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     return [title + _UNITS.get(title, "(us)" if title.startswith("i_") else "") for title in line.lstrip("# ").split()]
 
 
-def _read(table: Table) -> list[Output]:
+def _read(table: OutputTable) -> list[Output]:
     above = f"{table.above}\n{table.heading}"
     named = re.search(r"^\s*# Collective test starting: (\w+?)_perf", above, re.MULTILINE)
     version = re.search(r"^\s*# (nccl-tests version \S+)", above, re.MULTILINE)
@@ -70,7 +70,7 @@ FORMAT = TextFormat(
 )
 
 
-def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
+def document_tables(document: Mapping[str, Any]) -> list[OutputTable] | None:
     """The table of a JSON of nccl-tests, as its text has it; None for another document. Raises FormatError."""
     if not {"nccl_version", "args", "config"} <= document.keys():
         return None
@@ -86,7 +86,7 @@ def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
         heading.append("# Blocking Enabled")
     front, places = ("size", "count", "type", "redop", "root"), ("out_of_place", "in_place")
     titles = [*front, *(title + _UNITS.get(title, "") for _ in places for title in _JSON.values())]
-    table = Table(FORMAT, 1, titles, "\n".join(heading))
+    table = OutputTable(FORMAT, 1, titles, "\n".join(heading))
     for number, row in enumerate(document["results"], 1):
         cells = [str(row[name]).strip() for name in front]
         for figures in (row.get(place) or {} for place in places):

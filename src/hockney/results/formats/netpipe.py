@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hockney.results.formats.lines import Line
-from hockney.results.formats.output import FormatError, Output, OutputRow, Reading, number_of, read_number, read_size
+from hockney.results.formats.lines import CleanLine
+from hockney.results.formats.output import (
+    FormatError,
+    Output,
+    OutputRow,
+    ReadOutputs,
+    number_of,
+    read_number,
+    read_size,
+)
 
 TITLE = "NetPIPE np.out"
 
 
-def read(lines: Sequence[Line]) -> Reading | None:
+def read(lines: Sequence[CleanLine]) -> ReadOutputs | None:
     """What an np.out holds; None where no line has three numbers before another one. Raises FormatError."""
     rows: dict[int, OutputRow] = {}
     others = 0
@@ -35,7 +43,7 @@ def read(lines: Sequence[Line]) -> Reading | None:
             raise FormatError(f"line {line} has the size of line {rows[row.bytes].line} again: {row.bytes} B")
         rows[row.bytes] = row
     output = Output("NetPIPE 3", "pingpong", "netpipe", list(rows.values()), 2)
-    return Reading([output], len(rows), len(rows), others) if rows else None
+    return ReadOutputs([output], len(rows), len(rows), others) if rows else None
 
 
 def _row(line: int, cells: Sequence[str]) -> OutputRow:

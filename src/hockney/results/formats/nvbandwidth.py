@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from hockney.results.formats.output import FormatError, Output, number_of
-from hockney.results.formats.tables import Table, TextFormat, curves
+from hockney.results.formats.tables import OutputTable, TextFormat, curves
 
 _TEST = re.compile(r"\s*Running (\w+)\.\s*$", re.MULTILINE)
 _UNIT = re.compile(r"\((GB/s|ns)\)\s*$")
@@ -24,7 +24,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     return ["row", *(f"{name} ({unit[1]})" for name in line.split())] if unit else None
 
 
-def _read(table: Table) -> list[Output]:
+def _read(table: OutputTable) -> list[Output]:
     test = _TEST.match(table.heading)
     name = f"nvbandwidth_{test[1]}" if test else None
     base = Output("nvbandwidth", name, "cuda", (), 2, "root", is_sized=False)
@@ -40,14 +40,14 @@ def _read(table: Table) -> list[Output]:
 FORMAT = TextFormat("nvbandwidth text", _titles, _read, _TEST, row=re.compile(r"\s*\S+(?:\s+(?:[\d.]+|N/A))+\s*$"))
 
 
-def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
+def document_tables(document: Mapping[str, Any]) -> list[OutputTable] | None:
     """The tables of a JSON of nvbandwidth, as its text has them; None for another document. Raises FormatError."""
     whole = document.get("nvbandwidth")
     if not isinstance(whole, dict):
         return None
     if "error" in whole:
         raise FormatError(f"its run failed: {whole['error']}")
-    tables: list[Table] = []
+    tables: list[OutputTable] = []
     for case in whole["testcases"]:
         if case["status"] in ("Error", "Not Found") or "error" in case:
             raise FormatError(f"its run failed: {case['name']}: {case.get('error', case['status'])}")
@@ -57,5 +57,5 @@ def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
             *(f"{place} ({unit[1] if unit else 'GB/s'})" for place in range(len(matrix[0]) if matrix else 0)),
         ]
         rows = [(number, [str(number), *row]) for number, row in enumerate(matrix)]
-        tables.append(Table(FORMAT, len(tables) + 1, titles, f"Running {case['name']}.", rows))
+        tables.append(OutputTable(FORMAT, len(tables) + 1, titles, f"Running {case['name']}.", rows))
     return tables

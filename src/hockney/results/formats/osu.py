@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from hockney.results.formats.output import FormatError, Output
-from hockney.results.formats.tables import Table, TextFormat, curves, number_said, said
+from hockney.results.formats.tables import OutputTable, TextFormat, curves, number_said, said
 
 _HEADER = re.compile(r"\s*# (OSU (.+?) Test(?: v\S+| \(Version \S+\))?)\s*$", re.MULTILINE)
 # The title without "OSU", "MPI" and "Test" -> the pattern with the same definition, and whose time.
@@ -45,7 +45,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     return None
 
 
-def _read(table: Table) -> list[Output]:
+def _read(table: OutputTable) -> list[Output]:
     header = _HEADER.match(table.heading)
     if header is None:
         raise FormatError(f"line {table.line} has no line '# OSU … Test' above it: save the whole output")

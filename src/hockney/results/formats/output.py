@@ -56,7 +56,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOutputs:
     """What a file holds. `rows_read` of its `rows` became figures; `notes` name each of the others.
 
     `lines_left_out` counts lines that are neither rows nor comments nor blank.

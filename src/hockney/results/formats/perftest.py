@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hockney.results.formats.output import FormatError, Output
-from hockney.results.formats.tables import Table, TextFormat, curves, said
+from hockney.results.formats.tables import OutputTable, TextFormat, curves, said
 
 _TEST = re.compile(r"\s*((?:Send|Send_imm|RDMA_\w+|Atomic)(?: \w+)*) Test\s*$", re.MULTILINE)
 _SAID = (
@@ -31,7 +31,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     return [title.replace("[MB/", "[MiB/") for title in titles]
 
 
-def _read(table: Table) -> list[Output]:
+def _read(table: OutputTable) -> list[Output]:
     test = _TEST.search(table.heading)
     if test is None:
         raise FormatError(f"line {table.line} has no line with the name of its test above it: save the whole output")
@@ -48,7 +48,7 @@ def _read(table: Table) -> list[Output]:
 FORMAT = TextFormat("perftest text", _titles, _read, _TEST)
 
 
-def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
+def document_tables(document: Mapping[str, Any]) -> list[OutputTable] | None:
     """The table of a JSON of perftest, as its text has it; None for another document. Raises FormatError."""
     info, results = document.get("test_info"), document.get("results")
     if not isinstance(info, dict) or not isinstance(results, dict) or "MsgSize" not in results:
@@ -67,4 +67,4 @@ def document_tables(document: Mapping[str, Any]) -> list[Table] | None:
     ]
     said_ = "\n".join(f" {name.replace('_', ' ')} : {value}" for name, value in info.items())
     heading = f"{str(info['test']).replace('_', ' ').replace('RDMA ', 'RDMA_')}\n{said_}"
-    return [Table(FORMAT, 1, titles, heading, [(1, [str(value) for value in results.values()])])]
+    return [OutputTable(FORMAT, 1, titles, heading, [(1, [str(value) for value in results.values()])])]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from hockney.results.formats.lines import Line
+from hockney.results.formats.lines import CleanLine
 from hockney.results.formats.output import FormatError, Output, OutputRow, number_of, read_number, read_size
 
 _ROW = re.compile(r"\s*\d")
@@ -32,7 +32,7 @@ _CHECKS = ("Validation", "#wrong", "defects")  # columns of a check of the data
 
 
 @dataclass
-class Table:
+class OutputTable:
     """A table: the number of its line of titles, these, its rows with their lines, and the text around it."""
 
     format: TextFormat
@@ -45,7 +45,7 @@ class Table:
     has_end: bool = False  # the end mark of its format stands below
     notes: list[str] = field(default_factory=list)  # why a row became no figure
 
-    def columns(self, places: Iterable[int]) -> Table:
+    def columns(self, places: Iterable[int]) -> OutputTable:
         """The table of these columns alone, with the same notes."""
         kept = list(places)
         rows = [(line, [cells[place] for place in kept]) for line, cells in self.rows]
@@ -62,7 +62,7 @@ class TextFormat:
 
     title: str
     titles: Callable[[str, str], Sequence[str] | None]
-    read: Callable[[Table], Iterable[Output]]
+    read: Callable[[OutputTable], Iterable[Output]]
     start: re.Pattern[str] | None = None
     end: str = ""
     ends_each: bool = False
@@ -72,8 +72,8 @@ class TextFormat:
 class Scan:
     """The tables in these lines, the number of other lines, and notes. Raises FormatError, which names the line."""
 
-    def __init__(self, lines: Sequence[Line], formats: Sequence[TextFormat]) -> None:
-        self.tables: list[Table] = []
+    def __init__(self, lines: Sequence[CleanLine], formats: Sequence[TextFormat]) -> None:
+        self.tables: list[OutputTable] = []
         self.others = 0
         self.notes: list[str] = []
         self._formats = formats
@@ -94,7 +94,7 @@ class Scan:
             if end and not table.has_end:
                 raise FormatError(f"the line '{end}' is missing below line {table.line}: the run was cut short")
 
-    def _take(self, number: int, line: Line, previous: str, *, is_last: bool) -> None:
+    def _take(self, number: int, line: CleanLine, previous: str, *, is_last: bool) -> None:
         text = line.text
         table = self.tables[-1] if self.tables and not self._started else None
         cells = _cells(text, table) if table and not line.is_error else None
@@ -113,7 +113,7 @@ class Scan:
         if of:
             head = self.tables[0].head if self.tables else self._above
             heading = "".join(self._heading)
-            self.tables.append(Table(of[0], number, of[1], heading, above=self._above, head=head))
+            self.tables.append(OutputTable(of[0], number, of[1], heading, above=self._above, head=head))
             self._started, self._above, self._heading = 0, "", []
             return
         if self.tables and (end := self.tables[-1].format.end) and text.lstrip().startswith(end):
@@ -146,7 +146,7 @@ class Scan:
         raise FormatError(f"{self._suspects[0]}. If it did not, delete that line" if self._suspects else sentence)
 
 
-def _cells(text: str, table: Table) -> list[str] | None:
+def _cells(text: str, table: OutputTable) -> list[str] | None:
     """The cells of a row; None for another line. One that begins with a whole number is a row, unless it is prose."""
     row = table.format.row
     if not row.match(text):
@@ -157,7 +157,7 @@ def _cells(text: str, table: Table) -> list[str] | None:
     return cells if is_row or row is not _ROW else None
 
 
-def _add(table: Table, number: int, cells: list[str]) -> None:
+def _add(table: OutputTable, number: int, cells: list[str]) -> None:
     reason = next((_ENDS_EARLY[cell] for cell in cells if cell in _ENDS_EARLY), None)
     if reason:
         size = f" of {cells[table.titles.index('#bytes')]} B" if "#bytes" in table.titles else ""
@@ -188,7 +188,7 @@ def number_said(pattern: str, text: str) -> int | None:
 
 
 def curves(
-    table: Table,
+    table: OutputTable,
     base: Output,
     main: str,
     *,
@@ -210,7 +210,7 @@ def curves(
     others = [title for title, (kind, _) in kinds.items() if kind in as_main and title not in used]
     found: dict[tuple[tuple[tuple[str, str], ...], Fraction | str | None], dict[int, OutputRow]] = {}
     for line, cells in table.rows:
-        row = _Row(line, dict(zip(table.titles, cells, strict=False)), kinds, flows, size)
+        row = _TableRow(line, dict(zip(table.titles, cells, strict=False)), kinds, flows, size)
         row.numbers.update({title: 0.0 for title in others if number_of(row.texts[title]) == 0})
         figure = row.figure(main)
         if figure is None:
@@ -244,7 +244,7 @@ def _kind(title: str) -> tuple[str, float] | None:
     return next((kind for pattern, kind in _UNITS.items() if re.search(pattern, title)), None)
 
 
-class _Row:
+class _TableRow:
     """The cells of a row by title, and what they hold. Raises FormatError where a check of the data failed."""
 
     def __init__(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from hockney.results.formats.output import FormatError, Output
-from hockney.results.formats.tables import Table, TextFormat, curves, number_said, said
+from hockney.results.formats.tables import OutputTable, TextFormat, curves, number_said, said
 
 _TITLES = (
     *("Stage", "iterations", "p50 (us)", "average (us)", "overall (us)"),
@@ -30,7 +30,7 @@ def _titles(line: str, previous: str) -> Sequence[str] | None:
     return _TITLES if re.match(r"\s*\|\s+Stage\s+\| # iterations \|(.*\|){7}", line) else None
 
 
-def _read(table: Table) -> list[Output]:
+def _read(table: OutputTable) -> list[Output]:
     command = re.search(r"ucx_perftest\b.*", table.heading)
     words = command[0] if command else ""
     test = re.search(r"\| Test:\s+(.+?)\s*\|", table.heading) or re.search(r"\s-t ?(\w+)", words)

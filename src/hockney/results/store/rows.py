@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hockney.machine.facts import refuse_wrong_kinds
 from hockney.model import (
     Definition,
     Launch,
@@ -136,7 +135,6 @@ def stored_run(
 ) -> StoredRun:
     """A stored run from its row."""
     info = {name: row[name] for name in _RUN} | {name: dict(json.loads(row[name])) for name in ("facts", "plan")}
-    refuse_wrong_kinds(info["facts"])
     ended = row["finished_unix_s"], row["measured_s"], row["rounds"]
     return StoredRun(row["id"], RunInfo(**info), status, *ended, launches, warnings)
 
