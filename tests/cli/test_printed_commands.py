@@ -161,7 +161,7 @@ def printed(place: Path) -> dict[str, str]:
         for command in commands_in(call_here(place, *screen)):
             printed.setdefault(" ".join(command.split()), " ".join(screen))
     printed.pop("", None)
-    assert len(printed) > 80
+    assert len(printed) > 70
     return printed
 
 
