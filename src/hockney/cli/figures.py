@@ -28,7 +28,7 @@ from hockney.report.names import readable_names
 from hockney.report.words import SHORT_MARK, figure_text, launches_text, placement_text, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
-from hockney.stats import EXACT, Estimate, rate_per_s
+from hockney.stats import EXACT, UNKNOWN, Estimate, rate_per_s
 from hockney.units import counted, format_messages, format_ns, format_rate
 
 
@@ -143,7 +143,8 @@ def _print_curve(rows: Sequence[_Row], names: Mapping[str, str], state: str | No
     note = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
     name = point.text(names.get(point.transport, point.transport))
     render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{note}")
-    render.records({column: text for kind, column, text in _COLUMNS if kind in kinds}, rows)
+    known = (each for each in _COLUMNS if each[0] in kinds)
+    render.records({column: text for _, column, text in known if any(map(text, rows))}, rows)
 
 
 def _has_window(point: Point) -> bool:
@@ -329,7 +330,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     for member in shown:
         if not member.is_harness and not member.is_exact:
             counts += member.counts
-    if counts and state is not None:
+    if set(counts) - {UNKNOWN.name} and state is not None:
         render.note(state_text(counts, state))
 
 

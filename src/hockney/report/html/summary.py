@@ -188,11 +188,11 @@ def _mean(times: Sequence[Estimate]) -> Estimate:
     return Estimate(*map(statistics.geometric_mean, ends))
 
 
-def _leader_text(material: Material, leaders: Sequence[Candidate]) -> str:
-    """`Open MPI 4.1.4`, or `probably Open MPI 4.1.4 or MPICH 4.0.2`."""
+def _leader_text(material: Material, leaders: Sequence[Candidate], on: str = "") -> str:
+    """`Open MPI 4.1.4`, or `probably Open MPI 4.1.4 or MPICH 4.0.2`; with `on ` before the names if that is given."""
     names = [material.name_of(each.transport) for each in leaders[:_LEADERS_MAX]]
     more = f" or {len(leaders) - len(names)} more" if len(leaders) > len(names) else ""
-    return f"{'probably ' * (len(leaders) > 1)}{listed(names, 'or')}{more}" if names else ""
+    return f"{'probably ' * (len(leaders) > 1)}{on}{listed(names, 'or')}{more}" if names else ""
 
 
 def _spreads(material: Material) -> list[float]:
@@ -218,8 +218,8 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
     speeds = []
     for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
         if leaders:
-            where = _leader_text(material, leaders)
-            speeds.append(f"{leaders[0].what} {verb} {_known(leaders[0].value, text)} on {where}")
+            where = _leader_text(material, leaders, "on ")
+            speeds.append(f"{leaders[0].what} {verb} {_known(leaders[0].value, text)} {where}")
     if speeds:
         joined = "; ".join(speeds)
         yield f"{joined[0].upper()}{joined[1:]}."
@@ -285,7 +285,7 @@ def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Cand
         if leaders:
             what = leaders[0].what.rstrip(",").removeprefix("a message of ")
             value, bounds = figure_text(leaders[0].value, text)
-            yield Card(question, value, f"{what} on {_leader_text(material, leaders)} {bounds}".rstrip())
+            yield Card(question, value, f"{what} {_leader_text(material, leaders, 'on ')} {bounds}".rstrip())
     spreads, launches = _spreads(material), counted(material.run.launch_count, "launch", "launches")
     if spreads and (spread := statistics.median(spreads)):  # a model's is 0
         detail = f"half of all figures; the worst {percent_text(max(spreads))} (95\N{NO-BREAK SPACE}%, {launches})"
