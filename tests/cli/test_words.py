@@ -13,8 +13,8 @@ from hockney.model import PointStatus
 from hockney.results.figures import Figure
 
 
-def figure(precision: float | None, state: str = "near", needed: int | None = None) -> Figure:
-    return cast(Figure, SimpleNamespace(precision=precision, is_mixed=state == "mixed", launches_needed=needed))
+def figure(precision: float | None, needed: int | None = None) -> Figure:
+    return cast(Figure, SimpleNamespace(precision=precision, launches_needed=needed))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,6 @@ def test_the_four_smallest_sizes_are_named(sizes: tuple[int, ...], text: str) ->
         (PointStatus.PRECISE, figure(0.5), 0.01, "±50.0%"),
         (PointStatus.PRECISE, figure(0.501), 0.01, "rough"),
         (PointStatus.PRECISE, figure(None), 0.01, "-"),
-        (PointStatus.PRECISE, figure(0.5, "mixed"), 0.01, "-"),
         (PointStatus.PRECISE, figure(0.5), None, "precise"),
         (PointStatus.BUDGET, figure(0.5), 0.01, "time up"),
         (PointStatus.FAILED, figure(0.5), 0.01, "failed"),
@@ -49,7 +48,7 @@ def test_a_point_that_is_precise_in_another_state_has_its_precision_here(
 @pytest.mark.parametrize(
     ("figures", "asked", "launches"),
     [
-        ([figure(0.02, needed=7), figure(0.009, needed=30), figure(0.5, "mixed", 40)], 0.01, " 7 "),
+        ([figure(0.02, needed=7), figure(0.009, needed=30), figure(None, 40)], 0.01, " 7 "),
         ([figure(0.01, needed=7)], 0.01, None),
         ([figure(0.02, needed=7)], None, None),
         ([figure(0.02), figure(None, needed=9)], 0.01, None),

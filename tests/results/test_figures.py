@@ -351,6 +351,7 @@ def test_one_figure_is_shown_in_the_narrowest_pool_with_an_interval(
     assert (shown.state, shown.time.value, shown.is_mixed) == (state, value_ns, is_mixed)
     assert shown.has_interval == (sum(counts.values()) >= 6)
     assert shown.is_range == (is_mixed or not shown.has_interval)
+    assert (shown.precision is None) == shown.is_range
     alone = [figure.n_measurements for figure in figures if figure.state not in (SEVERAL_STATES, f"near, {EITHER}")]
     assert sum(alone) == sum(counts.values()), "each measurement is in the row of its state"
     assert shown.time.low <= shown.time.value <= shown.time.high

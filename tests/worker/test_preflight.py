@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -123,8 +124,10 @@ def test_a_worker_that_is_another_file_there_is_replaced_and_never_run(kind: str
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("place", ["", "workers", "workers/worker"])
-@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702])
+@pytest.mark.parametrize(
+    ("place", "mode"),
+    [*itertools.product(["", "workers", "workers/worker"], [0o777, 0o775, 0o702]), ("workers", 0o1777)],
+)
 def test_a_worker_that_others_can_change_is_not_run(place: str, mode: int, tmp_path: Path) -> None:
     home = tmp_path / "its home"
     worker = script(home / "workers" / "worker", f"echo >>'{tmp_path}/ran'")

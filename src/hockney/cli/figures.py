@@ -330,7 +330,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     for member in shown:
         if not member.is_harness and not member.is_exact:
             counts += member.counts
-    if set(counts) - {UNKNOWN.name} and state is not None:
+    if set(counts) - {UNKNOWN.name} and state is not None and counts[state]:
         render.note(state_text(counts, state))
 
 

@@ -173,7 +173,8 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
 def _reached(run: Run) -> str:
     """How precise half of the figures that tables show are."""
     shown = [series.shown for series in run.series if series.shown is not None and not series.is_harness]
-    reached = statistics.median(figure.precision or math.inf for figure in shown) if shown else math.inf
+    known = [math.inf if figure.precision is None else figure.precision for figure in shown]
+    reached = statistics.median(known) if known else math.inf
     return "" if reached == math.inf else f": half of the figures are within {percent_text(reached)}"
 
 

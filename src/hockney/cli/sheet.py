@@ -201,7 +201,7 @@ def _print_definitions(sheet: Sheet, run: Run) -> None:
             render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.full_name} ({row.state})")
     if sheet.harness_ns is not None:
         render.item(
-            f"{' '.join(figure_text(sheet.harness_ns, format_ns))} per repetition",
+            f"{' '.join(figure_text(sheet.harness_ns, format_ns, is_range=sheet.harness_ns.is_range))} per repetition",
             head="harness",
         )
     if sheet.also_ready:

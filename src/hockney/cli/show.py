@@ -58,7 +58,7 @@ def show(
     """Show the figures of a run.
 
     Shows the tables of its suite (data sheet, classic report, all pairs). With --all, a selection, or another suite,
-    each curve has a table. Figures are of one machine state: the quiet one with most measurements.
+    each curve has a table. Figures are of one machine state: the quiet one with most measurements, if it has enough.
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
     forms = {

@@ -239,7 +239,9 @@ def _value(limit: Judged) -> str:
     figure = limit.figure
     assert figure is not None
     if limit.what == "latency" or figure.bytes_per_s is None:
-        return f"{format_ns(figure.time.value)} ({format_interval(figure.time)}, {figure.state})"
+        return (
+            f"{format_ns(figure.time.value)} ({format_interval(figure.time, is_range=figure.is_range)}, {figure.state})"
+        )
     value, low, high = map(format_rate, (figure.bytes_per_s.value, figure.bytes_per_s.low, figure.bytes_per_s.high))
     return f"{value} ({low} to {high}, {figure.state})"
 

@@ -54,7 +54,7 @@ def status_text(status: PointStatus, figure: Figure, asked_precision: float | No
         return "time up"
     if status is not PointStatus.PRECISE or asked_precision is None:
         return str(status.value)
-    if figure.precision is None or figure.is_mixed:
+    if figure.precision is None:
         return "-"
     if figure.precision <= asked_precision:
         return str(status.value)
@@ -94,7 +94,7 @@ def launches_advice(run: Run, figures: Iterable[Figure] = ()) -> str | None:
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
     """How many launches would reach the precision; None where all reached it, or that is not known."""
-    missed = [figure for figure in figures if not figure.is_mixed and (figure.precision or 0) > (asked or 1)]
+    missed = [figure for figure in figures if (figure.precision or 0) > (asked or 1)]
     needed = max((figure.launches_needed for figure in missed if figure.launches_needed is not None), default=None)
     if asked is None or needed is None:
         return None

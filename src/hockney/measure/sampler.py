@@ -2,9 +2,8 @@
 
 A round measures every unfinished point once, in random order. Contention of some seconds then affects all points
 alike, and shows as scatter between rounds (Gropp and Lusk 1999). Where a suite names points that come first, most
-rounds have only these. The replicate is the measurement: its samples are
-neighbours in time. A point ends when the interval of the median over measurements in one machine state is narrow
-enough, or when the time is up.
+rounds have only these. The replicate is the measurement: its samples are neighbours in time. A point ends when the
+interval of the median over measurements in one machine state is narrow enough, or when the time is up.
 
 The sampler knows neither workers nor stores, so tests run whole runs with a fake clock and machine.
 """

@@ -89,9 +89,9 @@ class TransportFigures:
         return None if figure is None else _value(figure, figure.time)
 
     def best_rate_bytes_per_s(self, pattern: str) -> Value | None:
-        """The better of two sizes with 16 messages in flight; None where one has no figure, as it may be the better.
+        """The best of the large sizes with 16 messages in flight; None where one has no figure, as it may be the best.
 
-        A size that the transport cannot send does not count. If it can send neither, the rate is that of 32 KiB.
+        A size that the transport cannot send does not count. If it can send none, the rate is that of 32 KiB.
         """
         measured = [
             series
@@ -319,7 +319,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         by_transport.setdefault(series.point.transport, []).append(series)
     harness = [each for name in run.harness for each in by_transport.pop(name, [])]
     states = _states(run)
-    names = [each.name for each in states if each.name != MIXED.name] if every_state else [None]
+    names = [*dict.fromkeys(each.name for each in states if each.name != MIXED.name)] if every_state else [None]
     found = (_row(run, members, name, states) for members in by_transport.values() for name in names)
     rows = [row for row in found if row is not None]
     shown = Counter(row.state for row in rows if not row.is_between_hosts) or Counter(row.state for row in rows)
@@ -389,7 +389,10 @@ def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
     latency = {
         (row.transport, row.state): value
         for row in rows
-        if not row.oversubscribed and (value := row.values["latency_ns"]) is not None and value.has_interval
+        if not row.oversubscribed
+        and (value := row.values["latency_ns"]) is not None
+        and value.has_interval
+        and value.state == row.state
     }
     is_between = {row.transport: row.is_between_hosts for row in rows}
     for (transport, state), upper in latency.items():

@@ -54,7 +54,8 @@ def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool
     if not is_range and value.relative <= ROUGH:
         return shown, percent_text(value.relative)
     number, _, unit = shown.partition(" ")
-    scale = value.value / float(number.replace(",", "")) if value.value else 1.0
+    printed = float(number.replace(",", ""))
+    scale = value.value / printed if value.value and printed else 1.0
     rough, low, high = (f"{float(f'{end / scale:.2g}'):g}" for end in (value.value, value.low, value.high))
     return f"{rough} {unit}".rstrip(), f"({low}–{high})"
 

@@ -125,8 +125,8 @@ class Figure:
 
     @property
     def precision(self) -> float | None:
-        """The larger half-width of the interval over the value: 0.01 reads "known to 1 %". None without an interval."""
-        return self.time.relative if self.has_interval and self.time.value > 0 else None
+        """The larger half-width of the interval over the value: 0.01 reads "known to 1 %". None of a range."""
+        return None if self.is_range or not self.time.value else self.time.relative
 
     @property
     def between_launches(self) -> float | None:
@@ -169,7 +169,7 @@ class Figure:
 
     def read(self) -> Figure:
         """Itself, with what its samples tell: the file may be closed later."""
-        assert self.tails
+        _ = self.tails
         return self
 
     def columns(self) -> dict[str, Any]:
@@ -241,7 +241,7 @@ class Frame:
                 if _is_reference(series) == is_reference:
                     jobs.setdefault(series.job, []).append(series.counts)
             for job, counts in jobs.items():
-                is_seen = any(chosen is not None and of_point[chosen] >= INTERVAL_MEASUREMENTS for of_point in counts)
+                is_seen = any(chosen is not None and of_point[chosen] for of_point in counts)
                 self.states.setdefault(job, chosen if is_seen else main_state(counts))
 
     def _shares_cpus(self, measurement: MeasurementSummary) -> bool:

@@ -26,12 +26,14 @@ Answer = TypeVar("Answer")
 
 _WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # For sh: the first folder or link on the way to a file that others own or may write, or the file; empty without any.
+# Above the file's own folder, one where all may write only their own files is no danger.
 _SHARED = r"""
 shared() {
+    find -L "${1%/*}" -prune \( -perm -20 -o -perm -2 \) 2>/dev/null | grep . && return
     for place in "$1" "$(cd -P "${1%/*}" && pwd)"; do
         while [ "$place" ]; do
             find "$place" -prune ! -user 0 ! -user "$(id -u)"
-            find "$place" -prune ! -type l ! -perm -1000 \( -perm -20 -o -perm -2 \)
+            find "$place" -prune ! -type l ! \( -type d -perm -1000 \) \( -perm -20 -o -perm -2 \)
             place=${place%/*}
         done
     done 2>/dev/null | head -n 1
@@ -83,7 +85,7 @@ echo end
 _RECEIVE = """
 umask 077
 mkdir -p "${1%/*}" || exit
-place=$(shared "${1%/*}")
+place=$(shared "$1")
 [ -z "$place" ] || { echo "others can change $place: own it, and run chmod go-w $place" >&2 && exit 1; }
 cat >"$1.$$" && chmod 700 "$1.$$" && sha256sum <"$1.$$" && mv "$1.$$" "$1"
 """
@@ -180,13 +182,12 @@ def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -
     known, here = _ask(starter.argv(command, [host])), os.uname().machine
     if known["arch"] != here:
         raise Unusable(f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind")
-    if known["shared"]:
-        place = known["shared"]
-        raise Unusable(f"others can change {place}, so its workers are not run: own it, and run chmod go-w {place}")
-    if known["missing"]:
+    if known["missing"] and not known["shared"]:
         for worker in known["missing"]:
             copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
         known = _ask(starter.argv(command, [host]))
+    if place := known["shared"]:
+        raise Unusable(f"others can change {place}, so its workers are not run: own it, and run chmod go-w {place}")
     for worker in known["missing"]:
         raise Unusable(f"the worker {worker} may not run there: is its folder mounted with noexec?")
     if needed in known["broken"]:

@@ -24,9 +24,9 @@ _BOUNDS = {"y": "value", "low": "low", "high": "high"}
 class CurveData:
     """A pattern on a transport: times over sizes in bytes, ascending, in the machine states that `state` names.
 
-    `times_ns` are by size.
-    `payload` is the number of bytes moved in that time over the size, None if a rate has no meaning. `arrived` are the
-    shares of messages that were not lost, by the sizes that lost some. `is_main`: the figures that tables show.
+    `times_ns` are by size; `ranges` are the sizes whose bounds are no interval of one machine state. `payload` is the
+    number of bytes moved in that time over the size, None if a rate has no meaning. `arrived` are the shares of
+    messages that were not lost, by the sizes that lost some. `is_main`: the figures that tables show.
     """
 
     run: int
@@ -40,6 +40,7 @@ class CurveData:
     is_sized: bool
     times_ns: Mapping[int, Estimate]
     arrived: Mapping[int, float] = field(default_factory=dict)
+    ranges: frozenset[int] = frozenset()
 
     @property
     def is_drawn(self) -> bool:
@@ -87,6 +88,7 @@ def curves_of(run: Run) -> list[CurveData]:
                 is_sized=figures[0].point.is_sized,
                 times_ns={figure.point.bytes: figure.time for figure in figures},
                 arrived={figure.point.bytes: figure.arrived for figure in figures if figure.arrived < 1},
+                ranges=frozenset(figure.point.bytes for figure in figures if figure.is_range),
             )
         )
     return curves

@@ -52,11 +52,12 @@ class Summary:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A transport with a figure of it; `what` says of which messages."""
+    """A transport with a figure of it; `what` says of which messages, `is_range` as of a Figure."""
 
     transport: str
     value: Estimate
     what: str = ""
+    is_range: bool = False
 
 
 def summary_of(material: Material) -> Summary:
@@ -125,7 +126,8 @@ def _headlines(material: Material) -> tuple[list[Candidate], list[Candidate]]:
         size = min((size for curve in curves for size in curve.times_ns if size), default=None)
         if size is not None:
             what = f"a message of {format_bytes(size)}"
-            times = [Candidate(each.transport, each.times_ns[size], what) for each in curves if size in each.times_ns]
+            timed = [each for each in curves if size in each.times_ns]
+            times = [Candidate(each.transport, each.times_ns[size], what, size in each.ranges) for each in timed]
             names = {each.transport for each in curves}
             return _leaders(times), _leaders([each for each in rates if each.transport in names], -1)
     return [], _leaders(rates, -1)
@@ -135,7 +137,7 @@ def _rates(material: Material) -> list[Candidate]:
     """The bandwidth of the data sheet; without one, the rates of all curves."""
     rows = [] if material.sheet is None else [row for row in material.sheet.rows if not row.oversubscribed]
     rates = [
-        Candidate(row.transport, value, f"messages of {format_bytes(value.at_bytes)}, 16 in flight,")
+        Candidate(row.transport, value, f"messages of {format_bytes(value.at_bytes)}, 16 in flight,", value.is_range)
         for row in rows
         if (value := row.values["bandwidth_bytes_per_s"]) is not None and value.at_bytes
     ]
@@ -199,9 +201,9 @@ def _spreads(material: Material) -> list[float]:
     return [point.time_ns.relative for curve in _curves(material) for point in curve.points]
 
 
-def _known(value: Estimate, text: Callable[[float], str]) -> str:
+def _known(best: Candidate, text: Callable[[float], str]) -> str:
     """`1.30 us ±4%`; `1.30 us` of a model, which is exact."""
-    return " ".join(figure_text(value, text)).rstrip()
+    return " ".join(figure_text(best.value, text, is_range=best.is_range)).rstrip()
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------------------
@@ -219,7 +221,7 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
     for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
         if leaders:
             where = _leader_text(material, leaders, "on ")
-            speeds.append(f"{leaders[0].what} {verb} {_known(leaders[0].value, text)} {where}")
+            speeds.append(f"{leaders[0].what} {verb} {_known(leaders[0], text)} {where}")
     if speeds:
         joined = "; ".join(speeds)
         yield f"{joined[0].upper()}{joined[1:]}."
@@ -284,7 +286,7 @@ def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Cand
     for question, leaders, text in (("Latency", latency, format_ns), ("Bandwidth", rate, format_rate)):
         if leaders:
             what = leaders[0].what.rstrip(",").removeprefix("a message of ")
-            value, bounds = figure_text(leaders[0].value, text)
+            value, bounds = figure_text(leaders[0].value, text, is_range=leaders[0].is_range)
             yield Card(question, value, f"{what} {_leader_text(material, leaders, 'on ')} {bounds}".rstrip())
     spreads, launches = _spreads(material), counted(material.run.launch_count, "launch", "launches")
     if spreads and (spread := statistics.median(spreads)):  # a model's is 0

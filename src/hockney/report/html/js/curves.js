@@ -50,7 +50,7 @@ function extras(chart, lines, isRate) {
   if (!choice.fits) return [];
   const colors = theme();
   const made = [];
-  const belongs = (fit, curve) => ["run", "t", "pattern", "ranks", "state"].every((key) => fit[key] === curve[key]);
+  const belongs = (fit, curve) => curve.main && ["run", "t", "pattern", "ranks"].every((key) => fit[key] === curve[key]);
   for (const { curve } of lines) {
     for (const segment of data.segments.filter((fit) => belongs(fit, curve))) {
       const sizes = curve.x.filter((size) => size >= Math.max(1, segment.from) && size <= segment.to);
@@ -180,7 +180,7 @@ function updateCurves() {
   for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
   const details = document.getElementById("curve-table");
   if (details.open) details.dispatchEvent(new Event("toggle"));
-  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals, dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
+  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals or, where measurements were too few, what was seen; dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
 }
 function startCurves() {
   if (!long.length) return;
