@@ -67,7 +67,7 @@ def _one_run(place: Place, number: int, command: str) -> list[Sampled]:
     place.say(f"repeat: {command}, number {number + 1}")
     place.look_round()
     store = place.folder / "repeat.db"
-    _call(command.split(), store)
+    call_hockney(command.split(), store)
     with hockney.open(store) as results:
         return [
             Sampled(statistics.median(one.times_ns().tolist()), one.probe, one.launch_id)
@@ -123,7 +123,7 @@ def start(place: Place) -> list[Row]:
     if place.short:
         return [*rows, not_measured("`hockney quick`, wall time", target, "left out by --short")]
     place.say("start: quick, about a minute")
-    wall_s = _timed_s(_call, ["quick"], place.folder / "quick.db")
+    wall_s = _timed_s(call_hockney, ["quick"], place.folder / "quick.db")
     return [*rows, row_of_one("`hockney quick`, wall time", target, wall_s, f"{wall_s:.1f} s (one run)")]
 
 
@@ -131,11 +131,11 @@ def _bare_commands(place: Place) -> list[Row]:
     """In turn, with a store that holds a run: the bare command says which was the last."""
     place.look_round()
     store = place.folder / "start.db"
-    _call(["run", "pingpong", "-t", "null", "--bytes", "8", "--time", "1s"], store)
+    call_hockney(["run", "pingpong", "-t", "null", "--bytes", "8", "--time", "1s"], store)
     calls: dict[str, list[str]] = {"hockney": [], "hockney --help": ["--help"]}
     took_ms: dict[str, list[float]] = {name: [] for name in calls}
     for name, arguments in itertools.chain.from_iterable(itertools.repeat(list(calls.items()), 10)):
-        took_ms[name].append(1e3 * _timed_s(_call, arguments, store))
+        took_ms[name].append(1e3 * _timed_s(call_hockney, arguments, store))
     target = Target("≤ 150 ms", high=150.0)
     return [row_of(f"`{name}`", target, median(values), "ms") for name, values in took_ms.items()]
 
@@ -234,7 +234,7 @@ def large(place: Place) -> list[Row]:
         place.say(f"large: reading, number {number + 1}")
         place.look_round()
         for name, (arguments, _) in calls.items():
-            took_s[name].append(_timed_s(_call, arguments, store))
+            took_s[name].append(_timed_s(call_hockney, arguments, store))
     rows = [row_of(name, target, median(took_s[name]), "s") for name, (_, target) in calls.items()]
     memory = Target("≤ 1 GiB", high=1024.0)
     for name, (arguments, _) in calls.items():
@@ -249,7 +249,7 @@ def _pictures(place: Place, store: Path, size: str) -> Row:
         return not_measured(what, target, "left out by --short")
     place.say("large: pictures")
     arguments = ["report", "1", "--format", "svg", "-o", f"{place.folder}/pictures"]
-    took_s = _timed_s(_call, arguments, store)
+    took_s = _timed_s(call_hockney, arguments, store)
     return row_of_one(what, target, took_s, f"{took_s:.1f} s (one run)")
 
 
@@ -284,8 +284,8 @@ def _timed_s(action: Callable[..., object], *given: object) -> float:
     return time.perf_counter() - begin_s
 
 
-def _call(arguments: Sequence[str], store: Path) -> None:
-    """Run a command of hockney to its end. Raises HockneyError with its message if it fails.
+def call_hockney(arguments: Sequence[str], store: Path) -> str:
+    """The output of a command of hockney that ran to its end. Raises HockneyError with its message if it fails.
 
     On a busy machine a short run has no interval, and ends with 3.
     """
@@ -303,3 +303,4 @@ def _call(arguments: Sequence[str], store: Path) -> None:
         raise HockneyError(f"hockney {' '.join(arguments[:2])} did not end within {_LIMIT_S:g} s") from error
     if done.returncode not in (ExitCode.DONE, ExitCode.INCOMPLETE):
         raise HockneyError(f"hockney {' '.join(arguments[:2])} ended with {done.returncode}: {done.stderr[-300:]}")
+    return done.stdout

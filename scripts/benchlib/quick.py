@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+from scripts.benchlib.commands import call_hockney
 from scripts.benchlib.place import Place
 from scripts.benchlib.table import ANY, UNKNOWN, Row, Target, not_measured, row_of_one
 
-from hockney.errors import ExitCode, HockneyError
-
-_COMMAND = str(Path(__file__).resolve().parents[2] / "hockney")
-_LIMIT_S = 300.0
 _LOOPS = 2
 _FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
 _FITTED = ("r_inf_bytes_per_s", "n_half_bytes")
@@ -67,14 +62,14 @@ def quick(place: Place) -> list[Row]:
     """One run of the command alone, and one beside two busy loops; nothing with --short."""
     if place.short:
         return [not_measured("`hockney quick`: shares of its sheet", _MOST, "left out by --short")]
-    _run(place.folder / "set-up.db", "--time", "1s")  # compiles the workers
+    call_hockney(["quick", "--time", "1s"], place.folder / "set-up.db")  # compiles the workers
     rows = []
     for is_busy in (False, True):
         place.say(f"quick: {f'beside {_LOOPS} busy loops' if is_busy else 'alone'}, about a minute")
         place.look_round()
         with _busy_loops(_LOOPS if is_busy else 0):
             begin_s = time.perf_counter()
-            document = _run(place.folder / "quick.db")
+            document = json.loads(call_hockney(["quick", "--json"], place.folder / "quick.db"))
             took_s = time.perf_counter() - begin_s
         what = f"`hockney quick`{f' beside {_LOOPS} busy loops' if is_busy else ''}"
         rows += [*share_rows(what, shares_of(document), is_busy=is_busy), _time(what, took_s)]
@@ -111,20 +106,3 @@ def _busy_loops(count: int) -> Iterator[None]:
         for loop in loops:
             loop.kill()
             loop.wait()
-
-
-def _run(store: Path, *words: str) -> dict[str, Any]:
-    """The document of one run. Raises HockneyError without one; on a busy machine a run may end as incomplete."""
-    done = subprocess.run(
-        [_COMMAND, "quick", "--json", *words],
-        env={**os.environ, "HOCKNEY_STORE": str(store)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_LIMIT_S,
-        check=False,
-    )
-    if done.returncode not in (ExitCode.DONE, ExitCode.INCOMPLETE):
-        raise HockneyError(f"hockney quick ended with {done.returncode}: {done.stderr[-300:]}")
-    document: dict[str, Any] = json.loads(done.stdout)
-    return document
