@@ -151,13 +151,13 @@ def test_a_host_that_dies_is_named_and_the_rest_is_judged(make_bed: MakeBed, tmp
 
 
 @pytest.mark.full
-def test_a_host_whose_worker_does_not_run_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
+def test_a_host_with_another_worker_that_cannot_be_replaced_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(*[Host(RATE_MBIT)] * 3)
     assert bed.run("n3", ["mount", "--bind", "/bin/false", str(build_worker())]).returncode == 0
     code, health_json = health(bed, tmp_path / "r.db", "--time", "5s", hosts="n[1-3]")
     (finding,) = [finding for finding in health_json["findings"] if finding["code"] == "unusable host"]
     assert (code, finding["facts"]["host"], health_json["hosts"]) == (3, "n3", ["n1", "n2"])
-    assert "does not run there" in finding["facts"]["said"]
+    assert "is not there, and cannot be copied: " in finding["facts"]["said"]
 
 
 def test_one_host_has_nothing_to_be_compared_with(four: Bed, tmp_path: Path) -> None:

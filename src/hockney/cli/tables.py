@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
 from hockney.analysis.explain import explain_run
+from hockney.analysis.finding import Finding
 from hockney.analysis.health import Health, health_of
 from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
@@ -23,7 +25,7 @@ from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.cli.words import print_caveats, say_one_launch
-from hockney.errors import UsageError
+from hockney.errors import HockneyError, UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.classic.view import plots_of
@@ -69,7 +71,9 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
     """Print tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known."""
     match tables:
         case Sheet():
-            findings = explain_run(run).findings if tables.has_interval else ()
+            findings: Sequence[Finding] = ()
+            with suppress(HockneyError):  # no figure has an interval in one machine state
+                findings = explain_run(run).findings
             print_sheet(tables, run, missing, findings, verbose=verbose)
             return
         case ClassicReport():

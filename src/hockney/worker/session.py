@@ -229,6 +229,8 @@ class WorkerSession:
                 answer = answers.parse(text)
                 if isinstance(answer, LostAnswer):
                     self._lost = answer
+                elif isinstance(answer, answers.ByeAnswer) and answer.id == 0:
+                    break  # its input ended, as a launcher closes it when a rank is gone
                 elif isinstance(answer, ErrorAnswer) and answer.id in (0, self._id):  # 0: it did not read the number
                     raise self._refusal(answer)
                 elif not isinstance(answer, kind) or answer.id != self._id:

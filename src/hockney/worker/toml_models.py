@@ -49,9 +49,9 @@ def listed(value: Any) -> Any:
 
 def texts(value: Any) -> Any:
     """Options with their values as texts; files may have numbers, and lists: `[0, 100]` is `0,100`."""
-    return (
-        {name: ",".join(map(str, listed(item))) for name, item in value.items()} if isinstance(value, dict) else value
-    )
+    if not isinstance(value, dict):
+        return value
+    return {name: ",".join(map(str, item if isinstance(item, list) else [item])) for name, item in value.items()}
 
 
 def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model], Errors] | None = None) -> Model:

@@ -136,7 +136,7 @@ def _once(findings: list[Finding]) -> tuple[Finding, ...]:
     for finding in sorted(findings, key=lambda finding: (_is_within_host(finding.subject), -finding.effect)):
         about, facts = finding.subject, finding.facts.items()
         words = [str(fact) for name, fact in facts if isinstance(fact, str | int | list) and name not in _VARYING]
-        where = about.transport, about.pattern.partition(" ")[0], about.state, finding.cause, _is_within_host(about)
+        where = about.transport, about.pattern.partition(" ")[0], about.state, _is_within_host(about)
         by_words.setdefault((finding.code, *where, *words), finding)
     return tuple(by_words.values())
 

@@ -205,6 +205,8 @@ def curves(
     `repeats`: a size may come again, as another measurement. Raises FormatError.
     """
     kinds = {title: kind for title in table.titles if (kind := _kind(title))}
+    if main not in kinds:
+        raise FormatError(f"the column '{main}' of the table at line {table.line} has no unit of time that is known")
     own = {title: key for title, key in (keys or {}).items() if title in table.titles}
     used, as_main = (main, *own, *(rates or ())), ("time", kinds[main][0])
     others = [title for title, (kind, _) in kinds.items() if kind in as_main and title not in used]
