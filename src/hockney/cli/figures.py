@@ -23,7 +23,7 @@ from hockney.cli.words import (
     state_text,
     status_text,
 )
-from hockney.model import Point, RunStatus, curve_of
+from hockney.model import Point, PointStatus, RunStatus, curve_of
 from hockney.report.names import readable_names
 from hockney.report.words import SHORT_MARK, figure_text, launches_text, placement_text, size_text
 from hockney.results.figures import Figure
@@ -116,7 +116,7 @@ def print_run(
 
     `verbose`: caveats in full.
     """
-    main = state or main_state_of(shown)
+    main = state or main_state_of(run.series)
     asked = run.info.plan.get("precision")
     curves: dict[object, list[_Row]] = {}
     for member in sorted(shown, key=lambda member: member.point.bytes):
@@ -185,7 +185,7 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
     Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left
     out.
     """
-    main = state or main_state_of(shown)
+    main = state or main_state_of(run.series)
     names = readable_names(run.launches.values())
     figures = {member: figures_in(member, state) for member in shown}
     of_all = [figure for of_one in figures.values() for figure in of_one]
@@ -263,7 +263,7 @@ def _cell(
 
 def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
     """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
-    main = state or main_state_of(series)
+    main = state or main_state_of(run.series)
     _print_head(run, series, [], main)
     plots = plots_of(run, series, state)
     for title, curves, unit in plots:
@@ -319,13 +319,14 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     placement = " ".join(filter(None, (placement_text(run), launches)))
     if placement:
         render.note(placement)
-    fix = fix_text(resume(run.id, info))
+    is_complete = all(member.status is PointStatus.PRECISE for member in run.series)  # and cannot be resumed
+    fix = "" if is_complete else f" {fix_text(resume(run.id, info))}."
     few = sum(not figure.has_interval for figure in figures)
     if few and not info.is_imported:
         have = f"{few} of {counted(len(figures), 'figure')} {'has' if few == 1 else 'have'}"
-        render.note(f"{have} too few measurements for an interval: (a - b) is the range seen. {fix}.", style="yellow")
+        render.note(f"{have} too few measurements for an interval: (a - b) is the range seen.{fix}", style="yellow")
     elif run.status is RunStatus.KILLED:
-        render.note(f"It was killed after {counted(run.rounds, 'round')}. {fix}.", style="yellow")
+        render.note(f"It was killed after {counted(run.rounds, 'round')}.{fix}", style="yellow")
     counts: Counter[str] = Counter()
     for member in shown:
         if not member.is_harness and not member.is_exact:
