@@ -225,7 +225,7 @@ def hide_workers(bed: Bed, host: str, *options: str) -> Path:
 
 def test_a_host_without_the_workers_gets_them(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(Host(), Host())
-    workers = hide_workers(bed, "n2")
+    workers = hide_workers(bed, "n2", "-o", "mode=0700")
     for transport in ("tcp", "mpi@mpich"):
         store = tmp_path / f"{transport}.db"
         done = run(bed, store, "n1,n2", "--launches", "1", transport=transport)
@@ -234,6 +234,16 @@ def test_a_host_without_the_workers_gets_them(make_bed: MakeBed, tmp_path: Path)
     for line in bed.run("n2", ["sh", "-c", f"cd {workers} && sha256sum *-*"]).stdout.splitlines():
         digest, name = line.split()
         assert hashlib.sha256((workers / name).read_bytes()).hexdigest() == digest
+
+
+def test_a_host_whose_folder_of_workers_others_may_write_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Host(), Host())
+    workers = hide_workers(bed, "n2", "-o", "mode=0777")
+    done = run(bed, tmp_path / "r.db", "n1,n2", "--launches", "1")
+    assert done.returncode == 3
+    said = " ".join(done.stderr.split())
+    assert f"n2: the worker {workers}/" in said
+    assert f"others can change {workers}: own it, and run chmod go-w {workers}" in said
 
 
 def test_another_version_of_a_library_is_named(make_bed: MakeBed, tmp_path: Path) -> None:
