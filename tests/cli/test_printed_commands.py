@@ -20,6 +20,7 @@ FILES = {  # that examples name
     **{f"osu_bw-{number}.txt": "osu_bw-cuda.txt" for number in (1, 2, 3)},
 }  # fmt: skip
 SMALL = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--launches", "3", "--time", "300ms", "--label")
+LARGER = ("run", "pingpong,barrier,stream", *SMALL[2:5], "8,1K", "--launches", "3", "--time", "1s", "--label")
 RUNS = [
     *((*SMALL, label) for label in ("monday", "tuesday")),
     ("run", "basics", "-t", "tcp", "--time", "1s", "--label", "trial"),
@@ -27,34 +28,7 @@ RUNS = [
     ("run", "allpairs", "-t", "shm", "--bytes", "8", "--time", "300ms"),
     ("run", "quick", "-t", "shm,tcp", "--time", "1s"),
     ("run", "basics", "-t", "sim@m.toml", "--label", "base"),
-    (
-        "run",
-        "pingpong,barrier,stream",
-        "-t",
-        "shm",
-        "--bytes",
-        "8,1K",
-        "--launches",
-        "3",
-        "--time",
-        "1s",
-        "-l",
-        "before",
-    ),
-    (
-        "run",
-        "pingpong,barrier,stream",
-        "-t",
-        "shm",
-        "--bytes",
-        "8,1K",
-        "--launches",
-        "3",
-        "--time",
-        "1s",
-        "-l",
-        "after",
-    ),
+    *((*LARGER, label) for label in ("before", "after")),
 ]
 OF_RUN = (("show",), ("show", "--all"), ("show", "--states"), ("explain",), ("explain", "--all"), ("explain", "--json"))
 SCREENS: list[tuple[str, ...]] = [

@@ -10,6 +10,8 @@ from hockney.errors import UsageError
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.machine.topology import Cpus, Topology, read_topology
 
+_this_machine = lru_cache(maxsize=1)(read_topology)  # it does not change while hockney runs
+
 
 def usable_cpus() -> Cpus:
     """The CPUs that this process may run on, ascending: those of its affinity mask, which cgroups narrow too."""
@@ -59,12 +61,6 @@ def refuse_unusable(cpus: Iterable[int]) -> None:
             f"no rank can run on {named_cpus(format_cpus(unusable))}: this process may use "
             f"{named_cpus(format_cpus(usable_cpus()))}"
         )
-
-
-@lru_cache(maxsize=1)
-def _this_machine() -> Topology:
-    """The topology, read once: it does not change while hockney runs."""
-    return read_topology()
 
 
 def _levels(topology: Topology) -> tuple[tuple[Cpus, ...], ...]:

@@ -10,7 +10,7 @@ from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory
 from hockney.machine.warned import fix_of, kinds_in
 from hockney.worker.answers import PREFIX, Rank
 
-_OURS = "hockney worker: "
+OURS = "hockney worker: "  # begins the lines of ranks
 # Messages of ranks after another rank has failed, or has not come.
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _REPORT = re.compile(r"hockney worker: rank (\d+): no end after ")
@@ -65,7 +65,7 @@ def summary(said: str) -> str:
     They are whole; of more than 4 KiB the first lines, with the number of the others.
     """
     lines = _lines(said)
-    ours = [line for line in lines if line.startswith(_OURS) and not _CONSEQUENCES.match(line)]
+    ours = [line for line in lines if line.startswith(OURS) and not _CONSEQUENCES.match(line)]
     first: dict[str, str] = {}
     for line in ours or lines:
         first.setdefault(_SPEAKER.sub("", line), line)
@@ -73,11 +73,6 @@ def summary(said: str) -> str:
     sizes = itertools.accumulate(len(line) + 1 for line in words)
     count = max(1, sum(size <= _WORDS_MAX for size in sizes))
     return " ".join([*words[:count], *([f"({len(words) - count} more lines)"] if words[count:] else [])])
-
-
-def is_of_rank(summary: str) -> bool:
-    """Whether a rank of ours named the cause: its launcher has then done its part."""
-    return summary.startswith(_OURS)
 
 
 def unreachable(said: str) -> str:
@@ -89,21 +84,21 @@ def unreachable(said: str) -> str:
 def reason(said: str) -> str:
     """The line with the cause: the first of hockney's ranks that is no consequence, else all that was said."""
     lines = _lines(said)
-    ours = [line for line in lines if line.startswith(_OURS)]
+    ours = [line for line in lines if line.startswith(OURS)]
     causes = [line for line in ours if not _CONSEQUENCES.match(line)]
     ends = [line for line in lines if _HOW_IT_ENDED.search(line)]
-    return ((causes or ours or ends)[:1] or [summary(said)])[0].removeprefix(_OURS)
+    return ((causes or ours or ends)[:1] or [summary(said)])[0].removeprefix(OURS)
 
 
 def last_words(said: str) -> str:
     """All that a library said before one of its ranks was killed, whatever launchers say of that."""
-    lines = [line for line in _lines(said) if not _HOW_IT_ENDED.search(line) and not line.startswith(_OURS)]
+    lines = [line for line in _lines(said) if not _HOW_IT_ENDED.search(line) and not line.startswith(OURS)]
     return summary("\n".join(line for line in lines if not _BOILERPLATE.match(line)))
 
 
 def is_consequence(reason: str) -> bool:
     """Whether a reason is only that another rank failed."""
-    return _CONSEQUENCES.match(_OURS + reason) is not None
+    return _CONSEQUENCES.match(OURS + reason) is not None
 
 
 def with_hosts(said: str, places: Sequence[str]) -> str:

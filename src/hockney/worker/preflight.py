@@ -25,70 +25,10 @@ from hockney.worker.starters import Starter
 Answer = TypeVar("Answer")
 
 _WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
-# For sh: the first folder or link on the way to a file that others own or may write, or the file; empty without any.
-# Above the file's own folder, one where all may write only their own files is no danger.
-_SHARED = r"""
-shared() {
-    find -L "${1%/*}" -prune \( -perm -20 -o -perm -2 \) 2>/dev/null | grep . && return
-    for place in "$1" "$(cd -P "${1%/*}" && pwd)"; do
-        while [ "$place" ]; do
-            find "$place" -prune ! -user 0 ! -user "$(id -u)"
-            find "$place" -prune ! -type l ! \( -type d -perm -1000 \) \( -perm -20 -o -perm -2 \)
-            place=${place%/*}
-        done
-    done 2>/dev/null | head -n 1
-}
-"""
-# Describes a host, for sh; its arguments are workers with their SHA-256, `--`, and launchers with their library's name.
-# A worker that is another file is not run. An interface whose speed is unknown has -1, or none. The first number with
-# a dot in it is a launcher's version.
-_ASK = r"""
-PATH=$PATH:/usr/sbin:/sbin
-echo "clock $(date +%s.%N)"
-echo "hostname $(uname -n)"
-echo "kernel $(uname -sr)"
-echo "arch $(uname -m)"
-echo "machine $(cat /proc/sys/kernel/random/boot_id 2>/dev/null || uname -n)"
-echo "network $(readlink /proc/self/ns/net)"
-address=${SSH_CONNECTION#* * } # of the client and the server, each with its port
-echo "address ${address%% *}"
-echo "libc $(getconf GNU_LIBC_VERSION 2>/dev/null)"
-echo "congestion $(cat /proc/sys/net/ipv4/tcp_congestion_control 2>/dev/null)"
-echo "cpu $(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
-echo "cpus $(sed -n 's/^Cpus_allowed_list:[^0-9]*//p' /proc/self/status)"
-echo "cores $(cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list 2>/dev/null | sort -u | tr '\n' ' ')"
-for path in /sys/class/net/*; do
-    [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
-    name=${path##*/}
-    address=$(ip -o address show dev "$name" scope global 2>/dev/null | sed -n 's/.* inet6* \([0-9a-f.:]*\).*/\1/p;q')
-    [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") $(cat "$path/speed" 2>/dev/null || echo -1) $address"
-done
-while [ "$1" != -- ]; do
-    if [ ! -f "$1" ] || [ ! -x "$1" ] || [ "$(sha256sum <"$1")" != "$2  -" ]; then
-        echo "missing $1"
-    elif place=$(shared "$1") && [ "$place" ]; then
-        echo "shared $place"
-    elif ! said=$("$1" --version 2>&1); then
-        echo "broken $1 $(printf %s "$said" | tail -n 1)"
-    fi
-    shift 2
-done
-shift
-while [ $# -gt 1 ]; do
-    version=$("$2" --version 2>/dev/null | sed -n 's/^[^0-9]*\([0-9][0-9]*\.[0-9.]*[0-9]\).*/\1/p' | head -n 1)
-    echo "library $1 $version"
-    shift 2
-done
-echo end
-"""
-# Writes a file that it reads; its argument is the path. Another run may write the same one now.
-_RECEIVE = """
-umask 077
-mkdir -p "${1%/*}" || exit
-place=$(shared "$1")
-[ -z "$place" ] || { echo "others can change $place: own it, and run chmod go-w $place" >&2 && exit 1; }
-cat >"$1.$$" && chmod 700 "$1.$$" && sha256sum <"$1.$$" && mv "$1.$$" "$1"
-"""
+# What sh runs on a host; its comments say how.
+_SHARED, _DESCRIBE, _RECEIVE = (
+    (Path(__file__).parent / "hosts_sh" / f"{name}.sh").read_text() for name in ("shared", "describe", "receive")
+)
 RECEIVE_SCRIPT = _SHARED + _RECEIVE
 
 
@@ -208,7 +148,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
 def _ask(argv: Sequence[str]) -> dict[str, Any]:
     """A host's facts. Raises Unusable."""
     started_s = time.time()
-    lines = [line.partition(" ")[::2] for line in _said(argv, 10, (_SHARED + _ASK).encode()).splitlines()]
+    lines = [line.partition(" ")[::2] for line in _said(argv, 10, (_SHARED + _DESCRIBE).encode()).splitlines()]
     ended_s = time.time()
     if ("end", "") not in lines:
         raise Unusable(f"{argv[0]} printed no description of the host")

@@ -341,7 +341,8 @@ class WorkerSession:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.channel.said()) or diagnose.summary("\n".join(self.channel.noise))
         said = diagnose.with_hosts(said, self._launch.places)
-        remedy = remedy or ("" if diagnose.is_of_rank(said) else demand)
+        # A rank of ours that named the cause: its launcher has then done its part.
+        remedy = remedy or ("" if said.startswith(diagnose.OURS) else demand)
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
 
     def _how_it_ended(self, exit_code: int | None) -> str:

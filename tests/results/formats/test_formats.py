@@ -152,7 +152,7 @@ def test_each_interval_of_iperf3_is_a_measurement() -> None:
 def test_datagrams_without_received_bytes_are_refused() -> None:
     document = json.loads(text_of("iperf3-udp.json"))
     del document["end"]["sum_received"]
-    with pytest.raises(UsageError, match="not what iperf3 -J prints"):
+    with pytest.raises(UsageError, match="it is JSON of iperf3, but a part is missing or damaged"):
         read_outputs(json.dumps(document), "x")
 
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.results.formats.test_saved import NCCL_END, NCCL_HEAD, NCCL_TITLES, figures, rates, read
+from tests.results.formats.test_saved import NCCL_END, NCCL_HEAD, NCCL_TITLES, by_column, figures, rates, read
 
 from hockney.errors import UsageError
 from hockney.results.formats import read_outputs
@@ -52,8 +52,8 @@ def test_bandwidths_of_perftest(unit: str, size: float) -> None:
 
 def test_latencies_of_perftest() -> None:
     rows = " 2       1000          1.01           9.05         1.07     1.10             0.00      1.30    5.02"
-    found = read(perftest("Send Latency", LAT_TITLES, rows), columns=True)
-    assert {options.removeprefix("column="): us for (_, options, _), us in found.items()} == {
+    text = perftest("Send Latency", LAT_TITLES, rows)
+    assert by_column(text) == {
         "": 1.1,
         "t_min": 1.01,
         "t_max": 9.05,
@@ -61,7 +61,7 @@ def test_latencies_of_perftest() -> None:
         "99_percentile": 1.3,
         "99.9_percentile": 5.02,
     }
-    assert next(iter(found)) == ("pingpong", "", 2)
+    assert list(read(text)) == [("pingpong", "", 2)]
 
 
 def test_settings_of_perftest_are_curves() -> None:
@@ -94,9 +94,8 @@ def test_json_of_perftest(average: float, unit: float) -> None:
 def test_a_latency_in_json_of_perftest() -> None:
     times = {"t_min": 1.01, "t_max": 9.05, "t_typical": 1.07, "t_avg": 1.1, "t_stdev": 0.2, "percentile_99": 1.3}
     document = {"test_info": {"test": "Send_Latency_Test"}, "results": {"MsgSize": 2, "n_iterations": 1000, **times}}
-    found = read(json.dumps(document, indent=1), columns=True)
-    assert found["pingpong", "", 2] == 1.1
-    assert found["pingpong", "column=percentile_99", 2] == 1.3
+    found = by_column(json.dumps(document, indent=1))
+    assert (found[""], found["percentile_99"]) == (1.1, 1.3)
 
 
 # ---- ucx_perftest ----------------------------------------------------------------------------------------------------

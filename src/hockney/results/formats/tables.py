@@ -45,11 +45,18 @@ class OutputTable:
     has_end: bool = False  # the end mark of its format stands below
     notes: list[str] = field(default_factory=list)  # why a row became no figure
 
-    def columns(self, places: Iterable[int]) -> OutputTable:
-        """The table of these columns alone, with the same notes."""
-        kept = list(places)
-        rows = [(line, [cells[place] for place in kept]) for line, cells in self.rows]
-        return replace(self, titles=[self.titles[place] for place in kept], rows=rows)
+    def test(self, words: str) -> re.Match[str]:
+        """The line of its heading that names the test. Raises FormatError without one."""
+        match = self.format.start and self.format.start.search(self.heading)
+        if not match:
+            raise FormatError(f"line {self.line} has no line '{words}' above it: save the whole output")
+        return match
+
+    def main(self, *patterns: str) -> str:
+        """The first title that the first of these regular expressions finds. Raises FormatError without any."""
+        for title in (title for pattern in patterns for title in self.titles if re.search(pattern, title)):
+            return title
+        raise FormatError(f"line {self.line} has no column of a time or a rate that is known: {' '.join(self.titles)}")
 
 
 @dataclass(frozen=True)
@@ -230,8 +237,9 @@ def curves(
             if before and not repeats:
                 raise FormatError(f"line {line} has the size of line {before.line} again: {one.bytes} B")
             rows[one.bytes] = replace(before, times_ns=before.times_ns + one.times_ns) if before else one
+    native = {"algorithm": "native"} if base.pattern == "multicast" else {}
     return [
-        replace(base, options={**base.options, **dict(own_options)}, rate=rate, rows=list(rows.values()))
+        replace(base, options={**base.options, **native, **dict(own_options)}, rate=rate, rows=list(rows.values()))
         for (own_options, rate), rows in found.items()
     ]
 

@@ -140,13 +140,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(_NOT_A_DATABASE)
     # Autocommit (None): transactions are begun and ended by name, in one place.
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
-    db.text_factory = _text
+    db.text_factory = lambda stored: stored.decode(errors="surrogateescape")  # damaged text has another checksum
     return db
-
-
-def _text(stored: bytes) -> str:
-    """Damaged text can be read, too: it is not that of its checksum."""
-    return stored.decode(errors="surrogateescape")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import zlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -116,6 +117,7 @@ _WARNING = ("kind", "subject", "cause", "remedy")
 _DEFINITION = ("timed", "divisor", "bytes_per_rep", "messages_per_rep", "algorithm")
 _PLAIN = ("launch_id", "round", "started_unix_s", "batch", "steal", "floor_kind", "started_ns")
 _TIMES = ("median_ns", "min_ns", "max_ns")
+_SUMMARY = ("id", "point_id", "launch_id", "round", "samples", "batch")
 _PAIRS = ("floor", "solo", "wake")  # measured before and after, a column for each
 _PER_RANK = ("cpu_user_ns", "cpu_system_ns", "wall_ns")
 
@@ -139,10 +141,17 @@ def stored_run(
     return StoredRun(row["id"], RunInfo(**info), status, *ended, launches, warnings)
 
 
-def run_summary(row: Row, **counted: Any) -> RunSummary:
-    """A summary from the row of a run, and the fields that are counted."""
+def run_summary(row: Row, status: RunStatus, points: Sequence[Row]) -> RunSummary:
+    """A summary from the row of a run and those of its points."""
     names = ("id", "label", "command", "suite", "started_unix_s", "finished_unix_s", "rounds")
-    return RunSummary(**{name: row[name] for name in names}, measured_least_s=row["measured_s"], **counted)
+    return RunSummary(
+        **{name: row[name] for name in names},
+        measured_least_s=row["measured_s"],
+        status=status,
+        transports=tuple(sorted({each["transport"] for each in points})),
+        points=Counter(PointStatus(each["status"]) for each in points),
+        measured=sum(each["measurement_ids"] > 0 and each["status"] != PointStatus.SKIPPED.value for each in points),
+    )
 
 
 def launch_values(launch: Launch) -> dict[str, Any]:
@@ -205,13 +214,11 @@ def measurement(row: Row, point: Point, launches: Mapping[int, Launch]) -> Measu
     if zlib.crc32(row["elapsed_ns"]) != row["samples_crc"]:
         raise ValueError("samples of another checksum")
     known = {name: row[name] for name in _PLAIN} | {name: tuple(json.loads(row[name])) for name in _PER_RANK}
+    known |= {f"{name}_ns": _pair(row, name) for name in _PAIRS}
     return Measurement(
         point=point,
         definition=Definition(**{name: row[name] for name in _DEFINITION}),
         elapsed_ns=codec.decode(row["elapsed_ns"]),
-        floor_ns=_pair(row, "floor"),
-        solo_ns=_pair(row, "solo"),
-        wake_ns=_pair(row, "wake"),
         pace_ns=_pace(row["pace_ns"]),
         counters=_counters(row["counters"]),
         verified=bool(row["verified"]),
@@ -228,22 +235,10 @@ def measurement_summary(
     definition = definitions.get(key) or definitions.setdefault(key, Definition(*key))
     floor_ns, solo_ns, wake_ns = (_pair(row, name) for name in _PAIRS)
     reference, places = transport if row["floor_kind"] == "transport" else None, launches[row["launch_id"]].places
-    return MeasurementSummary(
-        row["id"],
-        row["point_id"],
-        row["launch_id"],
-        row["round"],
-        row["samples"],
-        row["batch"],
-        definition,
-        row["median_ns"],
-        row["min_ns"],
-        row["max_ns"],
-        bool(row["verified"]),
-        row["steal"],
-        MachineProbe(floor_ns, _pace(row["pace_ns"]), solo_ns, reference, places, wake_ns),
-        _counters(row["counters"]),
-    )
+    probe = MachineProbe(floor_ns, _pace(row["pace_ns"]), solo_ns, reference, places, wake_ns)
+    known, times_ns = ([row[name] for name in names] for names in (_SUMMARY, _TIMES))
+    measured = bool(row["verified"]), row["steal"], probe, _counters(row["counters"])
+    return MeasurementSummary._make([*known, definition, *times_ns, *measured])
 
 
 def _counters(text: str | None) -> dict[str, tuple[float, ...]]:

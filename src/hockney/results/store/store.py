@@ -196,23 +196,13 @@ class Store:
             of_run[point["run_id"]].append(point)
         for row in runs:
             self._compare(f"a point of run {row['id']}", row["point_ids"], ids[row["id"]])
-        return [self._summary(row, of_run[row["id"]]) for row in runs]
+        return [rows.run_summary(row, self._status(row), of_run[row["id"]]) for row in runs]
 
     def _runs(self) -> list[rows.Row]:
         runs, ids = self._rows("run {id}", "store_id", "SELECT * FROM run ORDER BY id")
         stores, _ = self._rows("the list of runs", "id", "SELECT * FROM store")
         self._compare("a run", stores[0]["run_ids"] if stores else None, ids[1])
         return runs
-
-    def _summary(self, row: rows.Row, points: Sequence[rows.Row]) -> RunSummary:
-        measured = [each for each in points if each["measurement_ids"] and each["status"] != PointStatus.SKIPPED.value]
-        return rows.run_summary(
-            row,
-            status=self._status(row),
-            transports=tuple(sorted({each["transport"] for each in points})),
-            points=Counter(PointStatus(each["status"]) for each in points),
-            measured=len(measured),
-        )
 
     def _status(self, row: rows.Row) -> RunStatus:
         """A killed program cannot store the end of its run, but its lock is gone."""
