@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hockney.stats import BETWEEN_LAUNCHES, EXACT, ONE_LAUNCH, RANGE, Estimate, estimate_of, time_of
+from hockney.stats import BETWEEN_LAUNCHES, EXACT, ONE_LAUNCH, RANGE, Estimate, time_of
+from hockney.stats.figures import estimate_of
 from hockney.stats.interval import launches_needed
 
 

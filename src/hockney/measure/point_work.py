@@ -18,13 +18,11 @@ FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
 SCHEDULE_FILL = 20  # on schedule with this part of its events
 
 
-def reached_text(time: Interval | None, measurements: int, over: str = "measurements") -> str:
-    """How far a point got; `time` is in its main state, `measurements` counts those of all states."""
-    if time is None or time.precision is None:
+def reached_text(precision: float | None, over: str, measurements: int) -> str:
+    """How far a point got: its interval is `over` measurements or launches; `measurements` counts all."""
+    if precision is None:
         return f"no interval yet; measurements in all: {measurements}"
-    return (
-        f"the interval is +-{time.precision:.1%} over {time.n} {over} in one state; measurements in all: {measurements}"
-    )
+    return f"the interval is +-{precision:.1%} over {over} in one state; measurements in all: {measurements}"
 
 
 @dataclass
@@ -91,7 +89,8 @@ class Work:
     @property
     def reached(self) -> str:
         """How far it got, for the reason of its end."""
-        return reached_text(self.time, len(self.probes))
+        over = f"{self.time.n} measurements" if self.time else ""
+        return reached_text(self.precision, over, len(self.probes))
 
     def times_by_state(self) -> dict[str, Interval]:
         """The median over its measurements of one batch in each state but "mixed"."""

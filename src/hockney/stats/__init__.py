@@ -2,40 +2,6 @@
 
 from __future__ import annotations
 
-from hockney.stats.figures import (
-    BETWEEN_LAUNCHES,
-    EXACT,
-    ONE_LAUNCH,
-    RANGE,
-    arrived_share,
-    estimate_of,
-    needed_for,
-    of_one_batch,
-    rate_per_s,
-    time_of,
-)
+from hockney.stats.figures import BETWEEN_LAUNCHES, EXACT, ONE_LAUNCH, RANGE, of_one_batch, rate_per_s, time_of
 from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
 from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_both, place
-
-__all__ = [
-    "BETWEEN_LAUNCHES",
-    "CONFIDENCE",
-    "EXACT",
-    "MIXED",
-    "ONE_LAUNCH",
-    "RANGE",
-    "UNKNOWN",
-    "Estimate",
-    "Interval",
-    "State",
-    "arrived_share",
-    "classify",
-    "classify_both",
-    "estimate_of",
-    "median",
-    "needed_for",
-    "of_one_batch",
-    "place",
-    "rate_per_s",
-    "time_of",
-]

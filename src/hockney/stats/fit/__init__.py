@@ -7,19 +7,3 @@ from hockney.stats.fit.lines import NoFit
 from hockney.stats.fit.loggp import LogGP, RoundTrips, fit_loggp
 from hockney.stats.fit.segments import JUMP, Segment, SegmentFit, Switch, fit_line, fit_segments
 from hockney.stats.interval import Estimate
-
-__all__ = [
-    "JUMP",
-    "DistanceFit",
-    "Estimate",
-    "LogGP",
-    "NoFit",
-    "RoundTrips",
-    "Segment",
-    "SegmentFit",
-    "Switch",
-    "fit_distance",
-    "fit_line",
-    "fit_loggp",
-    "fit_segments",
-]
