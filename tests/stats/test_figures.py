@@ -46,16 +46,6 @@ def test_six_launches_of_three_measurements_leave_out_shorter_ones(short: int) -
     assert time_of(medians_ns[3:], launch_ids[3:])[0].value > 120  # with five of them each one counts
 
 
-def test_a_confidence_that_is_asked_for_is_that_of_the_interval() -> None:
-    widths = []
-    for confidence in (0.9, 0.95, 0.99):
-        time, over = time_of([100.0, 101.0, 103.0], [1, 2, 3], confidence)
-        assert (time.coverage, over) == (confidence, BETWEEN_LAUNCHES)
-        assert time.precision is not None
-        widths.append(time.precision)
-    assert widths == sorted(widths)
-
-
 @pytest.mark.parametrize(
     ("values", "launches", "extremes", "expected"),
     [

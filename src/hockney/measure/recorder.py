@@ -128,11 +128,9 @@ class Recorder:
             self.store.set_status(self.run_id, point, status, reason)
         self.display.point_ended(point, status, reason)
 
-    def finish(
-        self, plan: Plan, status: RunStatus, catalogue: Catalogue, *, failed_before: int = 0, goes_on: bool = False
-    ) -> RunOutcome:
+    def finish(self, plan: Plan, status: RunStatus, catalogue: Catalogue, *, goes_on: bool) -> RunOutcome:
         """Store how the run ended, and its warnings."""
-        failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
+        failed = sum(row.status is PointStatus.FAILED for row in self.store.points(self.run_id))
         stored = self.store.run(self.run_id)
         points = (*self.statuses, *(row.point for row in plan.skipped))
         # Points that measure the harness are no results.
