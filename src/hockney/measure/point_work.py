@@ -92,23 +92,20 @@ class Work:
         over = f"{self.time.n} measurements" if self.time else ""
         return reached_text(self.precision, over, len(self.probes))
 
-    def times_by_state(self) -> dict[str, Interval]:
-        """The median over its measurements of one batch in each state but "mixed"."""
-        return {state: median(medians_ns) for state, medians_ns in self._medians_by_state().items()}
-
     def time_in_main_state(self) -> Interval | None:
         """The median over its measurements in the main state; None without measurements."""
-        by_state = self._medians_by_state()
-        chosen = main_state([{state: len(medians_ns) for state, medians_ns in by_state.items()}])
-        return None if chosen is None else median(by_state[chosen])
+        times = self.times_by_state()
+        chosen = main_state([{state: time.n for state, time in times.items()}])
+        return None if chosen is None else times[chosen]
 
-    def _medians_by_state(self) -> dict[str, list[float]]:
+    def times_by_state(self) -> dict[str, Interval]:
+        """The median over its measurements of one batch in each state but "mixed"."""
         medians_ns: dict[str, list[float]] = {}
         counts = of_one_batch([0] * len(self.batches), self.batches, self.states)
         for median_ns, state, is_counted in zip(self.medians_ns, self.states, counts, strict=True):
             if state != MIXED and is_counted:
                 medians_ns.setdefault(state.name, []).append(median_ns)
-        return medians_ns
+        return {state: median(of_state) for state, of_state in medians_ns.items()}
 
 
 def batch_ns(measurement: Measurement) -> float:

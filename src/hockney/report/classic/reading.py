@@ -166,11 +166,7 @@ class RunReader:
         return [(each, cell) for each, cell in known if states[cell.state] == max(states.values())]
 
     def cell(
-        self,
-        series: Series,
-        quantity: str,
-        state: str | None = None,
-        loads: tuple[int, int] = (1, 0),
+        self, series: Series, quantity: str, state: str | None = None, loads: tuple[int, int] = (1, 0)
     ) -> Measured:
         """A series as a cell; `quantity` is a name of QUANTITIES, `state` as for `figure`, `loads` as for Basis."""
         figure, what = self.figure(series, state), QUANTITIES[quantity]
