@@ -181,7 +181,6 @@ def print_pair_table(matrix: TextTable) -> None:
 
 
 def _print_slowest(health: Health) -> None:
-    """The hosts that are slowest by their medians."""
     known = health.matrices
     rows = []
     for place, name in enumerate(known.hosts):

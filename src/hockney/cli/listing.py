@@ -115,7 +115,6 @@ def _print_names(items: Sequence[Item]) -> None:
 
 
 def _print_models(machines: Sequence[Item]) -> None:
-    """The models, and the machines that have none."""
     render.note("models for --machine: " + ", ".join(model for machine in machines for model in machine.more["models"]))
     render.note("published figures alone: " + ", ".join(each.name for each in machines if not each.more["models"]))
 

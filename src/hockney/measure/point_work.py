@@ -57,7 +57,6 @@ class Work:
 
     @property
     def precision(self) -> float | None:
-        """The interval's longer side as a fraction of the value."""
         return None if self.time is None else self.time.precision
 
     def set_batch(self, batch: int, repetition_ns: float) -> None:
@@ -88,7 +87,6 @@ class Work:
 
     @property
     def reached(self) -> str:
-        """How far it got, for the reason of its end."""
         over = f"{self.time.n} measurements" if self.time else ""
         return reached_text(self.precision, over, len(self.probes))
 

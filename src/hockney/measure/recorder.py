@@ -90,12 +90,10 @@ class Recorder:
         self._in_kernel: set[int] = set()
 
     def warn(self, warnings: Iterable[Warning_]) -> None:
-        """Store warnings of the run."""
         for warning in warnings:
             self.store.add_warning(self.run_id, warning)
 
     def started(self, launched: Launch) -> int:
-        """Store a start of a job."""
         launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)

@@ -55,7 +55,6 @@ class Item:
 
     @property
     def ready(self) -> bool:
-        """Whether it can be used now."""
         return self.why is None
 
 

@@ -53,7 +53,6 @@ class Basis:
         return ft_mops(str(ft_class(self.point)), time_ns * self.definition.divisor)
 
     def rate_mb_s(self, time_ns: float) -> float:
-        """The rate by the pattern's definition."""
         return self.definition.bytes_per_rep / (time_ns * self.definition.divisor) * 1e3
 
 
@@ -151,7 +150,6 @@ class RunReader:
         return [series for series in self._predicted if series.point.pattern in patterns]
 
     def options(self, point: Point) -> dict[str, str]:
-        """The options of a point with the defaults."""
         return {**self._defaults.get(point.pattern, {}), **dict(point.options)}
 
     def figure(self, series: Series, state: str | None = None) -> Figure | None:
@@ -247,7 +245,6 @@ class RunReader:
 
     @staticmethod
     def reason(series: Series) -> str:
-        """Why a series has no figure."""
         if isinstance(series, PredictedSeries):
             return f"not predicted: {series.reason}"
         if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):

@@ -49,11 +49,9 @@ class Lines:
         return Estimate(value, value - half, value + half)
 
     def value(self, which: int, size: float) -> Estimate:
-        """A line's value at a size."""
         return self.estimate(*self.at(which, size))
 
     def slope_of(self, which: int) -> Estimate:
-        """A line's slope."""
         return self.estimate(float(self.slope[which]), float(self.slope_var[which]))
 
 

@@ -40,7 +40,6 @@ class Segment:
     n_half_bytes: Estimate | None
 
     def time_ns(self, size_bytes: float) -> float:
-        """The time on this segment's line."""
         return self.t0_ns.value + size_bytes * self.ns_per_byte.value
 
     @property
