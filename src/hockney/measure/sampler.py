@@ -34,7 +34,7 @@ from hockney.measure.estimate import (
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, measure_exactly, repetition_ns
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
-from hockney.stats.fit.refine import sizes_to_add
+from hockney.stats.fit.segments import sizes_to_add
 from hockney.stats.states import classify
 
 _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: others take some hundredths
