@@ -1,4 +1,4 @@
-"""The common part of `quick` and `run`: measures with a display, then shows the figures and the outcome, or a plan."""
+"""The common part of `quick` and `run`: measures with a display, then shows the figures and the outcome."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import shlex
 import statistics
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,27 +15,24 @@ from hockney.cli import render
 from hockney.cli.common import refuse_output
 from hockney.cli.export import written
 from hockney.cli.figures import groups_of, plots_of, print_run, print_run_by_size
-from hockney.cli.progress import ProgressDisplay, idle_hosts_text, short_text
-from hockney.cli.render import TableColumn
+from hockney.cli.progress import ProgressDisplay
 from hockney.cli.report import form_of, write_report
 from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
-from hockney.cli.words import sizes_text
 from hockney.errors import ExitCode
 from hockney.measure import run as running
-from hockney.measure.estimate import first_rounds_s
-from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
+from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
-from hockney.model import CurveKey, Point, PointStatus, RunStatus, curve_of
+from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
-from hockney.report.words import percent_text, size_text
+from hockney.report.words import percent_text
 from hockney.results.export import write_csv
 from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
-from hockney.units import counted, format_duration_s, percent_digits
+from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue, load
 
 
@@ -184,65 +181,3 @@ def command_line(command: str) -> str:
     """The command line to store with a run."""
     arguments = sys.argv[1:] if command in sys.argv else [command]
     return shlex.join(["hockney", *arguments])
-
-
-# ---- a dry run ------------------------------------------------------------------------------------------------------
-
-
-def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
-    """Print the plan; nothing is started or stored. Returns the exit code. Raises UsageError for an empty plan."""
-    plan = make_plan(suite, asked, load(transport_words(suite, asked)))
-    refuse_empty(plan)
-    if as_json:
-        document = {
-            "dry_run": True,
-            "suite": plan.suite,
-            "plan": plan.as_json(),
-            "first_rounds_s": first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts)),
-            "points": plan.points,
-            "skipped": plan.skipped,
-        }
-        render.print_json("run", document)
-    else:
-        _print_plan(plan)
-    return 0
-
-
-def _print_plan(plan: Plan) -> None:
-    transports = counted(len({point.transport for point in plan.points}), "transport")
-    render.title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}", first=True)
-    columns: list[TableColumn | str] = [TableColumn("what", wrap=True), "transport", TableColumn("sizes", wrap=True)]
-    render.table(columns, _rows(plan.points, plan), fits=True)
-    if plan.skipped:
-        render.title("Skipped")
-        by_reason: dict[str, list[Point]] = {}
-        for skipped in sorted(plan.skipped, key=lambda skipped: skipped.point.bytes):
-            by_reason.setdefault(skipped.reason, []).append(skipped.point)
-        texts = [text for why, points in by_reason.items() for text in (f"Because {why}:", *_rows(points, plan))]
-        render.table(columns, texts, fits=True)
-    first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
-    render.say()
-    render.note(
-        f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "
-        f"{format_duration_s(max(plan.time_s, first_s))} at the latest: "
-        f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about {format_duration_s(first_s)}. "
-        "Nothing was started or stored."
-    )
-    if idle := idle_hosts_text(plan.as_json(), max(point.ranks for point in plan.points)):
-        render.note(f"{idle}.")
-    if short := short_text(plan):
-        render.note(f"{short}.", style="yellow")
-
-
-def _rows(points: Iterable[Point], plan: Plan) -> list[list[str]]:
-    """A row for each curve, its smallest size first."""
-    curves: dict[CurveKey, list[Point]] = {}
-    for point in sorted(points, key=lambda point: point.bytes):
-        curves.setdefault(curve_of(point), []).append(point)
-    rows = []
-    for key, curve in curves.items():
-        whole = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
-        sizes = whole if len(curve) > 4 else sizes_text(curve)
-        more = ", more where the curve bends" if key in plan.refine else ""
-        rows.append([curve[0].text(), curve[0].transport, f"{sizes}{more}"])
-    return rows

@@ -78,10 +78,12 @@ class ProgressDisplay(Display):
             f"or for {format_duration_s(plan.time_s)}, but at least {least}; "
             "Ctrl-C keeps all measurements"
         )
-        if idle := idle_hosts_text(plan.as_json(), max((point.ranks for point in plan.points), default=0)):
+        first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
+        idle = idle_hosts_text(plan.as_json(), max((point.ranks for point in plan.points), default=0))
+        if idle:
             self.say(f"{idle}.")
-        if not goes_on and (short := short_text(plan)):
-            self.say(short)
+        if not goes_on and is_too_short(plan.time_s, first_s, plan.launches):
+            self.say(short_text(plan))
 
     def launched(self, launch: Launch) -> None:
         """Print the library and the CPUs of the ranks, once for all launches in which they are the same."""
@@ -210,11 +212,9 @@ class PairsDisplay(ProgressDisplay):
         """Print nothing: the result has each reason why pairs failed."""
 
 
-def short_text(plan: Plan) -> str | None:
-    """The warning that the time of a plan is too short, with a time that is enough; None if it is not."""
+def short_text(plan: Plan) -> str:
+    """The warning that the time of a plan is too short, with a time that is enough."""
     first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
-    if not is_too_short(plan.time_s, first_s, plan.launches):
-        return None
     network = " at 1 Gbit/s" if plan.hosts else ""
     return (
         f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}{network}. "

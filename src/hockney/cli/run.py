@@ -68,7 +68,7 @@ def run(
     **words: object,
 ) -> int:
     """Measure a suite or some patterns."""
-    from hockney.cli.measuring import OutputOptions, measure_and_show, show_plan
+    from hockney.cli.measuring import OutputOptions, measure_and_show
     from hockney.cli.run_options import find_suite, read_options
 
     output = OutputOptions(as_json, quiet, csv)
@@ -84,5 +84,7 @@ def run(
     asked = read_options(words)
     suite = find_suite(",".join(what), on_hosts=bool(asked.hosts) and asked.background is None)
     if dry_run:
+        from hockney.cli.dry_run import show_plan
+
         return show_plan(suite, asked, as_json=as_json)
     return measure_and_show("run", (suite, asked), output, store, label=label)

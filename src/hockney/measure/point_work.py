@@ -18,11 +18,13 @@ FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
 SCHEDULE_FILL = 20  # on schedule with this part of its events
 
 
-def reached_text(precision: float | None, over: str, measurements: int) -> str:
-    """How far a point got: its interval is `over` measurements or launches; `measurements` counts all."""
-    if precision is None:
+def reached_text(time: Interval | None, measurements: int, over: str = "measurements") -> str:
+    """How far a point got; `time` is in its main state, `measurements` counts those of all states."""
+    if time is None or time.precision is None:
         return f"no interval yet; measurements in all: {measurements}"
-    return f"the interval is +-{precision:.1%} over {over} in one state; measurements in all: {measurements}"
+    return (
+        f"the interval is +-{time.precision:.1%} over {time.n} {over} in one state; measurements in all: {measurements}"
+    )
 
 
 @dataclass
@@ -87,8 +89,8 @@ class Work:
 
     @property
     def reached(self) -> str:
-        over = f"{self.time.n} measurements" if self.time else ""
-        return reached_text(self.precision, over, len(self.probes))
+        """How far it got, for the reason of its end."""
+        return reached_text(self.time, len(self.probes))
 
     def time_in_main_state(self) -> Interval | None:
         """The median over its measurements in the main state; None without measurements."""

@@ -25,10 +25,11 @@ from hockney.measure.warnings import (
     warnings_of_map,
 )
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus, Warning_
-from hockney.results.runs import Run, Series
-from hockney.results.store import Store
+from hockney.results.figures import main_state
+from hockney.results.runs import Run
+from hockney.results.store import MeasurementSummary, Store
 from hockney.results.traits import transport_traits
-from hockney.stats import BETWEEN_LAUNCHES
+from hockney.stats import BETWEEN_LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
@@ -147,34 +148,41 @@ class Recorder:
         return RunOutcome(self.run_id, status, failed, self.lost_hosts)
 
 
-def judge_over_launches(store: Store, run_id: int) -> set[Point]:
-    """Replace each point's end, which is of its last launch, by that of its figure over all launches.
+def judge_over_launches(store: Store, run_id: int, precision: float) -> set[Point]:
+    """Replace each point's end, which is of its last launch, by one over all launches.
 
     Returns the points that are not precise yet.
     """
     unknown = set()
-    for series in Run(store, run_id).series:
+    for series, measurements in Run(store, run_id).summaries():
         if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
-            reason = _shortfall(series)
-            store.set_status(run_id, series.point, PointStatus.BUDGET if reason else PointStatus.PRECISE, reason)
-            if reason:
+            status, reason = _end_over_launches(measurements, precision)
+            store.set_status(run_id, series.point, status, reason)
+            if status is not PointStatus.PRECISE:
                 unknown.add(series.point)
     return unknown
 
 
-def _shortfall(series: Series) -> str | None:
-    """Why the figure of a point is not as precise as asked, or of too few measurements; None otherwise."""
-    figure, reached, over, more = series.shown, None, "", ""
-    if figure is not None:
-        asked, reached, needed = series.run.info.plan["precision"], figure.precision, figure.launches_needed
-        if reached is not None and reached <= asked and figure.n_measurements >= MIN_MEASUREMENTS:
-            return None
-        is_over_launches = figure.interval_over == BETWEEN_LAUNCHES
-        over = f"{figure.n_launches} launches" if is_over_launches else f"{figure.n_measurements} measurements"
-        if needed and needed <= LAUNCHES_USEFUL:
-            more = f"; about {needed} launches would reach {asked:.1%}"
-    launches = counted(len({measurement.launch_id for measurement, _ in series.pairs}), "launch", "launches")
-    return f"all launches were made: {reached_text(reached, over, len(series.pairs))} in {launches}{more}"
+def _end_over_launches(
+    measurements: Sequence[tuple[MeasurementSummary, State]], precision: float
+) -> tuple[PointStatus, str | None]:
+    by_state: dict[str, list[MeasurementSummary]] = {}
+    for measurement, state in measurements:
+        if state != MIXED and measurement.samples:
+            by_state.setdefault(state.name, []).append(measurement)
+    chosen = main_state([{state: len(of_state) for state, of_state in by_state.items()}])
+    counts = [] if chosen is None else by_state[chosen]
+    medians_ns = [measurement.median_ns for measurement in counts if measurement.median_ns is not None]
+    launch_ids = [measurement.launch_id for measurement in counts]
+    time, over = time_of(medians_ns, launch_ids) if counts else (None, ONE_LAUNCH)
+    reached = None if time is None else time.precision
+    if len(counts) >= MIN_MEASUREMENTS and reached is not None and reached <= precision:
+        return PointStatus.PRECISE, None
+    count = counted(len({measurement.launch_id for measurement, _ in measurements}), "launch", "launches")
+    needed = needed_for(medians_ns, launch_ids, precision) if counts else None
+    more = f"; about {needed} launches would reach {precision:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
+    unit = "launches" if over == BETWEEN_LAUNCHES else "measurements"
+    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(measurements), unit)} in {count}{more}"
 
 
 @contextlib.contextmanager
