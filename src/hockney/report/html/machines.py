@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hockney.archive import machines, reports
 from hockney.machine.files import rows_of
-from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.charts import Axis, Chart, Line, View, chart
 from hockney.report.html.curves import CurveData
 from hockney.report.html.material import Material
 from hockney.results.runs import Run
@@ -57,18 +57,8 @@ def machines_chart(material: Material) -> Chart:
         Line(f"{each.title}, {each.year}", [(each.latency_ns, each.rate_bytes_per_s)], "published", labels=(each.what,))
         for each in archive_points()
     ]
-    return Chart(
-        id="machines",
-        title="This machine among those of the archive",
-        about="Bandwidth against latency of each transport of this run, and of the archive's machines.",
-        kind="points",
-        x=Axis("latency", "ns"),
-        y=Axis("bandwidth", "bytes/s"),
-        views=[View("", [*published, *measured])] if measured else [],
-        note="Up and to the left is better. Latency is the time of the shortest message, bandwidth the highest rate of "
-        "all sizes: here of ping-pongs, and of the hollow, published marks as the table says. The archive has no "
-        "latency of the Intel Paragon (72 MB/s, 1995), and only an application's row of the T3E and the Origin 2000.",
-    )
+    views = [View("", [*published, *measured])] if measured else []
+    return chart("machines", "points", Axis("latency", "ns"), Axis("bandwidth", "bytes/s"), views)
 
 
 def pingpongs(material: Material, run: Run) -> list[CurveData]:

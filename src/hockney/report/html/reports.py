@@ -6,13 +6,11 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from hockney.archive import Coordinate, Published, published
 from hockney.archive.modelled import Modelled, modelled
-from hockney.machine.files import read_toml
-from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.charts import Axis, Chart, Line, View, chart
 from hockney.units import format_bytes, format_ns, format_rate
 
 _SCALE = {"us": 1e3, "MB/s": 1e6, "%": 0.01}  # to ns, bytes/s and shares
@@ -25,11 +23,6 @@ _ANCOR_BYTES = 65500
 def report_charts() -> list[Chart]:
     """One chart for each report, in the order of their dates."""
     return [_ancor(), _paragon(), _t3d(), _farms(), _sci()]
-
-
-def _chart(name: str, x: Axis, views: Sequence[View], y: Axis = _TIME) -> Chart:
-    texts = read_toml(Path(__file__).with_suffix(".toml"))[name]
-    return Chart(id=f"report-{name}", kind="lines", x=x, y=y, views=views, **texts)
 
 
 def _figures(report: str, **where: Coordinate) -> Iterator[tuple[Published, float]]:
@@ -81,7 +74,7 @@ def _sci() -> Chart:
         times.append(_level(f"{name}, 0 B: {format_ns(latency_ns)}", latency_ns, ends))
         rates.append(Line(f"{name}, model", _rates(points), "model", color=place))
         rates.append(_level(f"{name}, peak: {format_rate(peak)}", peak, ends))
-    return _chart("sci", _SIZES, [View("latency", times), View("bandwidth", rates, y=_RATE)])
+    return chart("report-sci", "lines", _SIZES, _TIME, [View("latency", times), View("bandwidth", rates, y=_RATE)])
 
 
 # ---- Paragon, 1995 --------------------------------------------------------------------------------------------------
@@ -95,7 +88,7 @@ def _paragon() -> Chart:
         for place, (variant, name) in enumerate(names.items())
     ]
     lines.append(_level(f"NX, asymptote: {format_rate(rate)}", rate, (8, 4 << 20)))
-    return _chart("paragon", _SIZES, [View("", lines)], _RATE)
+    return chart("report-paragon", "lines", _SIZES, _RATE, [View("", lines)])
 
 
 # ---- Ancor, 1994 ----------------------------------------------------------------------------------------------------
@@ -105,7 +98,7 @@ def _ancor() -> Chart:
     """The four modes, each with its three graphs: time, speed, CPU share, in both directions."""
     views = [view for write in _MODES for read in _MODES for view in _ancor_views(write, read)]
     first = views.pop(1)
-    return _chart("ancor", Axis("size of a write", "bytes", "log2"), [first, *views], _RATE)
+    return chart("report-ancor", "lines", Axis("size of a write", "bytes", "log2"), _RATE, [first, *views])
 
 
 def _ancor_views(write: str, read: str) -> list[View]:
@@ -152,7 +145,7 @@ def _farms() -> Chart:
         name = f"active readout buffers, {format_bytes(size)}, over processors"
         views.append(_farm("Com-3.1", "robpush", name, "delay_us", size))
     views.append(_farm("Com-3.2", "robpull", "passive readout buffers, over processors", "delay_us"))
-    return _chart("farms", Axis("receivers", "count", "log2"), views)
+    return chart("report-farms", "lines", Axis("receivers", "count", "log2"), _TIME, views)
 
 
 def _farm(benchmark: str, pattern: str, name: str, by: str = "senders", size: int | None = None) -> View:
@@ -186,4 +179,4 @@ def _t3d() -> Chart:
             value_ns = _value("t3d", benchmark=benchmark, metric=metric)
             lines.append(_level(f"{word}, published: {format_ns(value_ns)}", value_ns, (0.0, 1.0)))
         views.append(View(name, lines))
-    return _chart("t3d", Axis("share of all pairs", "share", "linear"), views)
+    return chart("report-t3d", "lines", Axis("share of all pairs", "share", "linear"), _TIME, views)
