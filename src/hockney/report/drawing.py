@@ -80,9 +80,7 @@ def _draw_chart(axes: Axes, chart: Chart, view: View, places: Mapping[str, int],
 
 def _place(line: Line, number: int, places: Mapping[str, int]) -> int:
     """The place in the list of colours of the line with this number in its view."""
-    if line.color is not None:
-        return line.color
-    return places.get(line.transport or "", number)
+    return places.get(line.transport or "", number) if line.color is None else line.color
 
 
 def _at(axis: Axis, value: float) -> float:
