@@ -168,7 +168,6 @@ class Point:
 
     @property
     def pattern_options(self) -> tuple[tuple[str, str], ...]:
-        """The options that are its pattern's own."""
         return tuple(option for option in self.options if option[0] != BACKGROUND)
 
     @property
@@ -177,7 +176,6 @@ class Point:
         return replace(self, options=self.pattern_options)
 
     def under(self, background: str) -> Point:
-        """The same point under a background."""
         return replace(self, options=tuple(sorted((*self.pattern_options, (BACKGROUND, background)))))
 
     @property
@@ -292,7 +290,6 @@ class Measurement:
 
     @property
     def probe(self) -> MachineProbe:
-        """The state of the machine around the measurement."""
         reference = self.point.transport if self.floor_kind == "transport" else None
         return MachineProbe(self.floor_ns, self.pace_ns, self.solo_ns, reference, self.places, self.wake_ns)
 
@@ -355,7 +352,6 @@ class Launch:
 
     @functools.cached_property
     def places(self) -> tuple[Place, ...]:
-        """Where each rank runs."""
         each = zip(self.hosts, self.cpus, strict=False)  # a store may have fewer of one
         return tuple((host, cpu if cpu >= 0 else -1 - rank) for rank, (host, cpu) in enumerate(each))
 

@@ -119,7 +119,7 @@ def test_strangers_are_reported(sides: list[Recorder], started: Path) -> None:
     with clocks_compared(PLAN, sides, [FIRST, "b"]):
         pass
     for side in sides:
-        side.finish(PLAN, RunStatus.DONE, load(["tcp"]))
+        side.finish(PLAN, RunStatus.DONE, load(["tcp"]), goes_on=False)
         assert "stranger" in {warning.kind for warning in side.store.run(side.run_id).warnings}
 
 

@@ -84,15 +84,17 @@ def test_the_worst_end_of_a_point_over_launches_is_stored_with_the_last_of_its_r
 def test_a_run_is_done_if_no_point_failed_and_one_was_measured(
     ends: list[PointStatus], skipped: list[str], before: int, status: RunStatus, failed: int, store: Store
 ) -> None:
-    points = [make_point(8 << at) for at in range(len(ends))]
+    points = [make_point(8 << at) for at in range(len(ends) + before)]
     plan = Plan("test", (), skipped=tuple(Skipped(make_point(8, name), "no") for name in skipped))
     recorder = Recorder(store, store.create_run(make_info(), points), Display())
-    for point, end in zip(points, ends, strict=True):
+    for point in points[len(ends) :]:  # before the run was resumed
+        store.set_status(recorder.run_id, point, PointStatus.FAILED, "it was gone")
+    for point, end in zip(points, ends, strict=False):
         recorder.point_ended(point, end, None)
-    outcome = recorder.finish(plan, RunStatus.DONE, load(["shm"]), failed_before=before)
+    outcome = recorder.finish(plan, RunStatus.DONE, load(["shm"]), goes_on=before > 0)
     assert (outcome.status, outcome.failed) == (status, failed)
     assert store.run(recorder.run_id).status is status
-    interrupted = recorder.finish(plan, RunStatus.INTERRUPTED, load(["shm"]), failed_before=before)
+    interrupted = recorder.finish(plan, RunStatus.INTERRUPTED, load(["shm"]), goes_on=before > 0)
     assert interrupted.status is RunStatus.INTERRUPTED
 
 
@@ -103,7 +105,7 @@ def test_a_run_of_the_harness_alone_is_done(store: Store) -> None:
         recorder = Recorder(store, store.create_run(make_info(), list(ends)), Display())
         for point, end in ends.items():
             recorder.point_ended(point, end, None)
-        assert recorder.finish(Plan("test", ()), RunStatus.DONE, load(["shm"])).status is status
+        assert recorder.finish(Plan("test", ()), RunStatus.DONE, load(["shm"]), goes_on=False).status is status
 
 
 def test_a_run_whose_points_all_failed_has_nothing_to_resume(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from hockney import suites
 from hockney.archive import Published, published, reports
 from hockney.cli import execute
 from hockney.model import Point
-from hockney.report.classic import classic_names
 from hockney.report.classic.derived import jumps_of
 from hockney.report.classic.layout import contents, layouts
 from hockney.report.classic.values import Measured, format_figure
@@ -504,7 +503,7 @@ def test_figures_have_three_digits(value: float, text: str) -> None:
 PATTERNS = load(libraries=()).patterns
 
 
-@pytest.mark.parametrize("suite", classic_names())
+@pytest.mark.parametrize("suite", reports())
 def test_the_files_name_options_that_patterns_have_with_their_defaults(suite: str) -> None:
     named = {
         (pattern, name)

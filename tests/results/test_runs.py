@@ -88,7 +88,7 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_import_loads_nothing_heavy() -> None:
-    heavy = {"numpy", "scipy", "pydantic", "sqlite3", "platformdirs", "rich", "click", "psutil"}
+    heavy = {"numpy", "scipy", "pydantic", "sqlite3", "platformdirs", "click", "psutil"}
     assert loaded_by("import hockney; hockney.__version__").isdisjoint(heavy)
 
 

@@ -28,28 +28,27 @@ from hockney.stats.interval import order_rank, t_quantile
     ],
 )
 def test_ranks_of_the_median(n: int, low: int, high: int, coverage: float) -> None:
-    rank, covered = order_rank(n, 0.95)
+    rank, covered = order_rank(n)
     assert (rank, n + 1 - rank) == (low, high)
     assert covered == pytest.approx(coverage, abs=5e-5)
 
 
-@pytest.mark.parametrize(("confidence", "n_min"), [(0.9, 5), (0.95, 6), (0.99, 8), (0.999, 11)])
-def test_too_few_values_have_no_interval(confidence: float, n_min: int) -> None:
-    assert [n for n in range(n_min + 3) if order_rank(n, confidence)[0] == 0] == list(range(n_min))
+def test_too_few_values_have_no_interval() -> None:
+    assert [n for n in range(9) if order_rank(n)[0] == 0] == list(range(6))
 
 
 def test_the_rank_is_the_narrowest_with_equal_tails() -> None:
-    for n, confidence in itertools.product((1, 7, 30, 59, 200, 600), (0.8, 0.95, 0.99)):
+    for n in (1, 7, 30, 59, 200, 600):
         below = [0.0, *itertools.accumulate(math.comb(n, k) / 2**n for k in range(n + 1))]  # P(B < k)
-        low = max(k for k in range(n + 1) if below[k] <= (1 - confidence) / 2 + 1e-12)
-        rank, covered = order_rank(n, confidence)
+        low = max(k for k in range(n + 1) if below[k] <= 0.025 + 1e-12)
+        rank, covered = order_rank(n)
         assert rank == low
         assert covered == pytest.approx(1 - 2 * below[low], abs=1e-9)
 
 
 def test_many_values() -> None:
     """For a million the normal approximation is exact to a rank, and the sum must not lose itself in rounding."""
-    rank, covered = order_rank(1_000_000, 0.95)
+    rank, covered = order_rank(1_000_000)
     assert rank == pytest.approx(500_000 - 1.959964 * 500, abs=2)
     assert covered == pytest.approx(0.95, abs=1e-3)
 
@@ -79,12 +78,6 @@ def test_no_value_and_nan_are_refused(values: list[float]) -> None:
         median(values)
 
 
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0])
-def test_no_probability(confidence: float) -> None:
-    with pytest.raises(ValueError, match="not between 0 and 1"):
-        order_rank(10, confidence)
-
-
 @pytest.mark.parametrize("n", [6, 11, 40])
 @pytest.mark.parametrize("shape", ["normal", "lognormal", "two levels"])
 def test_intervals_cover_the_truth(n: int, shape: str) -> None:
@@ -105,10 +98,9 @@ def test_intervals_cover_the_truth(n: int, shape: str) -> None:
     assert covered / trials == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / trials))
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
-@pytest.mark.parametrize("dof", [1, 2, 3, 2.5, 5, 9.7, 30, 1000])
-def test_t_quantiles_are_two_sided(dof: float, confidence: float) -> None:
-    assert t_quantile(dof, confidence) == pytest.approx(stats.t.ppf((1 + confidence) / 2, dof), rel=0.002)
+@pytest.mark.parametrize("dof", [1, 2, 3, 5, 9, 30, 1000])
+def test_t_quantiles_are_two_sided(dof: int) -> None:
+    assert t_quantile(dof) == pytest.approx(stats.t.ppf(0.975, dof), rel=0.002)
 
 
 def test_bounds_of_results_are_the_outermost() -> None:

@@ -15,8 +15,7 @@ from tests.stats.levels import ONE, of_one, of_two
 
 from hockney.model import MachineProbe
 from hockney.stats import MIXED, UNKNOWN, State, classify, classify_both, place
-from hockney.stats.contention import pace_limit
-from hockney.stats.floors import GAP, Floor
+from hockney.stats.states import GAP, Floor, pace_limit
 
 
 def names(floors: Sequence[Floor]) -> list[str]:

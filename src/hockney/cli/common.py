@@ -142,10 +142,22 @@ def things_to_run() -> Iterator[str]:
 
 # ---- options --------------------------------------------------------------------------------------------------------
 
+
+def parse_label(label: str) -> str:
+    """A label for a run. Raises UsageError for one that cannot name a run."""
+    if label.isdecimal() or label == "last" or "~" in label:
+        raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; use another")
+    if not label.strip() or not label.isprintable() or label.startswith("-") or len(label) > 40:
+        raise UsageError("a label is one line of 1 to 40 characters and does not begin with '-'")
+    return label
+
+
 duration_option = functools.partial(click.option, type=parse_duration_s, metavar="DURATION")
 file_option = functools.partial(click.option, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 output_option = functools.partial(click.option, "-o", "--output", type=click.Path(path_type=Path), metavar="FILE")
-label_option = functools.partial(click.option, "-l", "--label", metavar="NAME", help="A name for this run.")
+label_option = functools.partial(
+    click.option, "-l", "--label", type=parse_label, metavar="NAME", help="A name for this run."
+)
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
 model_option = functools.partial(click.option, "--machine", metavar="MODEL", shell_complete=complete("model"))
 transport_option = functools.partial(
@@ -270,16 +282,6 @@ def stored_runs(store: Path | None) -> list[RunSummary]:
         return []
     with Store.open(path, readonly=True) as results:
         return results.runs()
-
-
-def check_label(label: str | None) -> None:
-    """Refuse a label that cannot name a run. Raises UsageError."""
-    if label is None:
-        return
-    if label.isdecimal() or label == "last" or "~" in label:
-        raise UsageError(f"'{label}' cannot be a label: a number, 'last' and '~' already mean something; use another")
-    if not label.strip() or not label.isprintable() or label.startswith("-") or len(label) > 40:
-        raise UsageError("a label is one line of 1 to 40 characters and does not begin with '-'")
 
 
 def refuse_output(option: str, path: Path, needed: Collection[Path] = (), *, is_folder: bool = False) -> None:

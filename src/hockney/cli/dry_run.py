@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from hockney.cli import render
 from hockney.cli.progress import idle_hosts_text, short_text
@@ -10,7 +10,7 @@ from hockney.cli.render import TableColumn
 from hockney.cli.words import sizes_text
 from hockney.measure.estimate import first_rounds_s, is_too_short
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
-from hockney.model import Point, curve_of
+from hockney.model import CurveKey, Point, curve_of
 from hockney.report.words import size_text
 from hockney.suites import Suite
 from hockney.units import counted, format_duration_s, percent_digits
@@ -40,14 +40,13 @@ def _print(plan: Plan) -> None:
     transports = counted(len({point.transport for point in plan.points}), "transport")
     render.title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}", first=True)
     columns: list[TableColumn | str] = [TableColumn("what", wrap=True), "transport", TableColumn("sizes", wrap=True)]
-    render.table(columns, [_row(curve, plan) for curve in _curves(plan.points, {})], fits=True)
+    render.table(columns, _rows(plan.points, plan), fits=True)
     if plan.skipped:
         render.title("Skipped")
-        reasons = {row.point: row.reason for row in plan.skipped}
-        by_reason: dict[str, list[list[str]]] = {}
-        for curve in _curves(reasons, reasons):
-            by_reason.setdefault(reasons[curve[0]], []).append(_row(curve, plan))
-        texts = [text for reason, rows in by_reason.items() for text in (f"Because {reason}:", *rows)]
+        by_reason: dict[str, list[Point]] = {}
+        for skipped in sorted(plan.skipped, key=lambda skipped: skipped.point.bytes):
+            by_reason.setdefault(skipped.reason, []).append(skipped.point)
+        texts = [text for why, points in by_reason.items() for text in (f"Because {why}:", *_rows(points, plan))]
         render.table(columns, texts, fits=True)
     first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
     render.say()
@@ -64,17 +63,15 @@ def _print(plan: Plan) -> None:
         render.note(f"{short_text(plan)}.", style="yellow")
 
 
-def _curves(points: Iterable[Point], reasons: Mapping[Point, str]) -> list[list[Point]]:
-    """The points of each curve, smallest first; those that are skipped by reason."""
-    curves: dict[object, list[Point]] = {}
+def _rows(points: Iterable[Point], plan: Plan) -> list[list[str]]:
+    """A row for each curve, its smallest size first."""
+    curves: dict[CurveKey, list[Point]] = {}
     for point in sorted(points, key=lambda point: point.bytes):
-        curves.setdefault((curve_of(point), reasons.get(point)), []).append(point)
-    return list(curves.values())
-
-
-def _row(curve: list[Point], plan: Plan) -> list[str]:
-    sizes = sizes_text(curve)
-    if len(curve) > 4:
-        sizes = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
-    more = ", more where the curve bends" if curve_of(curve[0]) in plan.refine else ""
-    return [curve[0].text(), curve[0].transport, f"{sizes}{more}"]
+        curves.setdefault(curve_of(point), []).append(point)
+    rows = []
+    for key, curve in curves.items():
+        whole = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
+        sizes = whole if len(curve) > 4 else sizes_text(curve)
+        more = ", more where the curve bends" if key in plan.refine else ""
+        rows.append([curve[0].text(), curve[0].transport, f"{sizes}{more}"])
+    return rows

@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hockney.cli import render
-from hockney.cli.common import (
-    check_label,
-    command,
-    duration_option,
-    host_options,
-    label_option,
-    quiet_option,
-    transport_option,
-)
+from hockney.cli.common import command, duration_option, host_options, label_option, quiet_option, transport_option
 from hockney.cli.rerun import typed
 from hockney.cli.streams import remark
 from hockney.errors import ExitCode, UsageError
@@ -65,7 +57,6 @@ def health(
     asked = replace(read_placement(places), transports=(transport,), time_s=time_s, timeout_s=read_limit(limit_s))
     if not asked.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
-    check_label(label)
     shown = measuring(store, create=True, quiet=quiet, words=[transport], make_display=PairsDisplay)
     with shown as (catalogue, results, display):
         outcome = measure_health(

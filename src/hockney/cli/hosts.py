@@ -181,7 +181,6 @@ def print_pair_table(matrix: TextTable) -> None:
 
 
 def _print_slowest(health: Health) -> None:
-    """The hosts that are slowest by their medians."""
     known = health.matrices
     rows = []
     for place, name in enumerate(known.hosts):
@@ -192,13 +191,9 @@ def _print_slowest(health: Health) -> None:
         if sends and receives and waits:
             rows.append((min(median(sends), median(receives)), name, median(sends), median(receives), median(waits)))
     render.title("The slowest hosts by the median over those that they met; all pairs: --json")
-    render.table(
-        [
-            TableColumn("host", key=True),
-            *(TableColumn(head, right=True) for head in ("sends", "receives", "latency")),
-        ],
-        (
-            [name, format_rate(sends), format_rate(receives), format_ns(waits)]
-            for _, name, sends, receives, waits in sorted(rows)[:10]
-        ),
-    )
+    columns = [
+        TableColumn("host", key=True),
+        *(TableColumn(name, right=True) for name in ("sends", "receives", "latency")),
+    ]
+    slowest = sorted(rows)[:10]
+    render.table(columns, ([name, format_rate(a), format_rate(b), format_ns(wait)] for _, name, a, b, wait in slowest))

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hockney.cli import render
-from hockney.cli.common import check_label, command, complete, label_option, pattern_option, transport_option
+from hockney.cli.common import command, complete, label_option, pattern_option, transport_option
 from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 from hockney.machine.files import named_bytes
@@ -61,7 +61,6 @@ def import_(
     from hockney.cli.run_options import parse_pair
     from hockney.results.importing import ImportOptions, store_outputs
 
-    check_label(label)
     for option, name in (("--transport", transport), ("--pattern", pattern)):
         if name is not None and not _NAME.fullmatch(name):
             raise UsageError(f"{option} '{name}' is not a name: write letters, digits and @ : . _ + -")

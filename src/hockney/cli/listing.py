@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,17 +86,12 @@ def _as_json(name: str, inventory: Inventory) -> Any:
 
 
 def _print_items(items: Sequence[Item]) -> None:
-    rows = [
-        [
-            item.name,
-            "ready" if item.ready else "wrong" if item.wrong else "missing",
-            item.summary if item.ready else _reason(item),
-        ]
-        for item in items
-    ]
-    render.table(
-        [TableColumn("name", style="bold"), TableColumn("state"), TableColumn("what, or why not", wrap=True)], rows
-    )
+    columns: dict[TableColumn, Callable[[Item], str]] = {
+        TableColumn("name", style="bold"): lambda item: item.name,
+        TableColumn("state"): lambda item: "ready" if item.ready else "wrong" if item.wrong else "missing",
+        TableColumn("what, or why not", wrap=True): lambda item: item.summary if item.ready else _reason(item),
+    }
+    render.records(columns, items)
     for item in items:
         errors = (item.why or "").splitlines()[1:]
         if errors:
@@ -120,28 +115,19 @@ def _print_names(items: Sequence[Item]) -> None:
 
 
 def _print_models(machines: Sequence[Item]) -> None:
-    """The models, and the machines that have none."""
     render.note("models for --machine: " + ", ".join(model for machine in machines for model in machine.more["models"]))
     render.note("published figures alone: " + ", ".join(each.name for each in machines if not each.more["models"]))
 
 
 def _print_machines(machines: Sequence[Item]) -> None:
-    rows = [
-        [
-            *(item.name, str(item.more["figures"]), f"{item.more['title']}: {item.summary}", item.more["suite"]),
-            ", ".join(item.more["models"]),
-        ]
-        for item in machines
-    ]
-    what, models = TableColumn("machine", wrap=True), TableColumn("models", wrap=True)
-    columns = [
-        TableColumn("name", style="bold"),
-        TableColumn("figures", right=True),
-        what,
-        TableColumn("suite"),
-        models,
-    ]
-    render.table(columns, rows, fits=True)
+    columns: dict[TableColumn, Callable[[Item], str]] = {
+        TableColumn("name", style="bold"): lambda item: item.name,
+        TableColumn("figures", right=True): lambda item: str(item.more["figures"]),
+        TableColumn("machine", wrap=True): lambda item: f"{item.more['title']}: {item.summary}",
+        TableColumn("suite"): lambda item: str(item.more["suite"]),
+        TableColumn("models", wrap=True): lambda item: ", ".join(item.more["models"]),
+    }
+    render.records(columns, machines, fits=True)
     render.title("Where the figures were published")
     sources = {machine.more["suite"]: machine.more["source"] for machine in machines}
     for suite, source in sources.items():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.cli import render
-from hockney.cli.common import check_label, refuse_output
+from hockney.cli.common import refuse_output
 from hockney.cli.export import written
 from hockney.cli.figures import groups_of, plots_of, print_run, print_run_by_size
 from hockney.cli.progress import ProgressDisplay
@@ -66,7 +66,6 @@ def measure_and_show(
             refuse_output(option, path, [store or default_path()])
     if output.report is not None:
         form_of(output.report)
-    check_label(label)
     words = None if isinstance(what, str) else transport_words(*what)
     with measuring(store, create=words is not None, quiet=output.quiet, words=words) as (catalogue, results, display):
         if isinstance(what, str):

@@ -113,7 +113,6 @@ class ProgressDisplay(Display):
         self._draw(text)
 
     def progressed(self, progress: Progress) -> None:
-        """Show how far the run is."""
         launch = f"launch {self._launch + 1}: " if self._launches > 1 or self._launch else ""
         self._done = launch + progress_text(progress)
         self._say_failed()

@@ -7,14 +7,13 @@ it, unless COLUMNS sets a width.
 from __future__ import annotations
 
 import enum
-import io
 import os
 import re
 import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -39,7 +38,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table; `style` as rich writes it.
+    """A column of a table; `style` of its cells: one of _STYLES.
 
     On a narrow screen, the cells of `wrap` columns are broken into lines and `optional` columns are hidden. If that is
     not enough, several tables are printed, each with the `key` columns (by default the first). No figure is cut.
@@ -264,48 +263,34 @@ def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int], 
     return widths
 
 
-def _cell(text: str, width: int, *, right: bool) -> str:
-    if not right:
-        return "\n".join(wrapped(text, width))
-    return "\n".join(line.rjust(width) for line in (wrapped(text, width) if len(text) > width else [text]))
+def _cell(text: str, width: int, *, right: bool) -> list[str]:
+    """The lines of a cell; what has no room in the column even so is broken anywhere."""
+    lines: list[str] = []
+    for line in [text] if right and len(text) <= width else wrapped(text, width):
+        lines += textwrap.wrap(line, width, break_on_hyphens=False) if len(line) > width else [line]
+    return [line.rjust(width) if right else line.ljust(width) for line in lines]
 
 
 def _print_part(
     columns: Sequence[TableColumn], blocks: Iterable[tuple[str, list[list[str]]]], widths: Mapping[int, int]
 ) -> int:
     """Print the titles, then each heading with its rows, in the columns that have a width; returns the lines."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    out = io.StringIO()
-    color: Any = "standard" if is_colored() else None
-    console = Console(
-        file=out,
-        width=10_000,
-        height=24,
-        force_terminal=True,
-        color_system=color,
-        markup=False,
-        emoji=False,
-        highlight=False,
-    )
-    with_titles = any(column.title for column in columns)
+    def aligned(row: Sequence[str], *, is_head: bool = False) -> Iterator[str]:
+        cells = [_cell(row[place], width, right=columns[place].right) for place, width in widths.items()]
+        height = max(map(len, cells))
+        for cell in cells:
+            blank = [" " * len(cell[0])] * (height - len(cell))
+            cell[:] = blank + cell if is_head else cell + blank
+        styles = ["bold" if is_head else columns[place].style for place in widths]
+        for parts in zip(*cells, strict=True):
+            yield (" " * _GAP).join(map(_styled, parts, styles)).rstrip()
+
+    titles = [column.title for column in columns]
+    printed = list(aligned(titles, is_head=True)) if any(titles) else []
     for heading, block in blocks:
-        if heading:
-            out.write("\n".join([*wrapped(heading, rest="  "), ""]))
-        grid = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, show_header=with_titles, header_style="bold")
-        for place, width in widths.items():
-            column, broken = columns[place], "\n".join(wrapped(columns[place].title, width))
-            title = Text(broken, justify="right" if column.right else "left")
-            grid.add_column(title, width=width, style=column.style, overflow="fold")
-        for row in block:
-            # Padded here: rich would strip the blanks that align figures with and without an interval.
-            grid.add_row(*(_cell(row[place], width, right=columns[place].right) for place, width in widths.items()))
-        if block or (with_titles and not heading):
-            console.print(grid)
-            with_titles = False
-    printed = out.getvalue().splitlines()
+        printed += wrapped(heading, rest="  ") if heading else []
+        printed += [line for row in block for line in aligned(row)]
     for line in printed:
-        (print if is_colored() else print_line)(line.rstrip())
+        (print if is_colored() else print_line)(line)
     return len(printed)

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from hockney.cli.common import (
-    check_label,
     command,
     complete,
     duration_option,
@@ -87,6 +86,5 @@ def run(
     if dry_run:
         from hockney.cli.dry_run import show_plan
 
-        check_label(label)
         return show_plan(suite, asked, as_json=as_json)
     return measure_and_show("run", (suite, asked), output, store, label=label)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hockney.cli import render
-from hockney.cli.common import check_label, command, complete, stored_runs
+from hockney.cli.common import command, complete, parse_label, stored_runs
 from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import typed
 from hockney.cli.words import ending_text
@@ -49,8 +49,7 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
     for a killed run, the time until its last stored measurement. With --label nothing is listed.
     """
     if label is not None:
-        reference, name = label[0], label[1] or None
-        check_label(name)
+        reference, name = label[0], parse_label(label[1]) if label[1] else None
         with Store.open(store, create=False) as results:
             number = results.find_run(reference)
             results.label_run(number, name)

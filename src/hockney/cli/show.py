@@ -111,15 +111,14 @@ def _print_tables(run: Run, verbose: bool) -> bool:
 
 
 def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, plot: bool) -> None:
+    from hockney.archive import reports
     from hockney.cli.tables import print_table_plots, print_tables, tables_as_json, tables_of
-    from hockney.report.classic import classic_names
 
     tables = tables_of(run, every_state=every_state)
     if not tables:
-        reports = ", ".join(classic_names())
         raise UsageError(
-            f"run {run.id} is of {run.info.suite}, which has no tables; "
-            f"these have: quick, {reports}, allpairs on three ranks or more, and a search of the highest rate"
+            f"run {run.id} is of {run.info.suite}, which has no tables; these have: quick, {', '.join(reports())}, "
+            "allpairs on three ranks or more, and a search of the highest rate"
         )
     if as_json:
         render.print_json("show", {**run_as_json(run), **tables_as_json(tables)})

@@ -124,7 +124,6 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
 
 
 def _print_impacts(impacts: Impacts, run: Run) -> None:
-    """Print a row for each point."""
     render.title(f"Impact of {background_text(run)}", first=True)
     names = readable_names(run.launches.values())
     table = impact_table(impacts, lambda transport: names.get(transport, transport))

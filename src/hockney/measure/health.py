@@ -144,7 +144,6 @@ class PairSampler(Sampler):
         self._last: Work | None = None
 
     def run(self, budget_s: float) -> None:
-        """Measure until every point has ended or budget_s have passed."""
         now_s = self._clock()
         # The last part is for points with a slow pair, if there are any.
         self._first_pass_s, self._last_part_s = now_s + 0.5 * budget_s, now_s + 0.6 * budget_s

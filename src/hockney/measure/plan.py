@@ -185,12 +185,7 @@ class _Grid(NamedTuple):
     is_refined: bool
 
 
-def make_plan(
-    suite: Suite,
-    asked: RunOptions,
-    catalogue: Catalogue,
-    cpus: int | None = None,
-) -> Plan:
+def make_plan(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int | None = None) -> Plan:
     """Every point of a suite on every transport that it names, or the reason why it is skipped.
 
     `cpus`: how many CPUs ranks may have, None: this process's. Raises UsageError for unknown words, and for far more
@@ -287,21 +282,20 @@ def plan_again(stored: StoredRun, points: Iterable[Point], catalogue: Catalogue,
 
 def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
     """The plan with the points that can be measured on this number of CPUs; others are skipped, with their reasons."""
-    points = tuple(points)
-    here = [
-        point for point in points if point.transport in catalogue.transports and point.pattern in catalogue.patterns
-    ]
-    reasons = catalogue.obstacles(here, one_host=not plan.hosts)
-    if plan.background is not None:
-        loads = {point: plan.background.point(point.transport) for point in here if point.background}
-        for load, why in catalogue.obstacles(set(loads.values()), one_host=not plan.hosts).items():
-            reasons |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
+    points, reasons = tuple(points), dict[Point, str]()
     for point in points:
         if point.transport not in catalogue.transports:
             reasons[point] = f"{point.transport} is no longer here"
         elif point.pattern not in catalogue.patterns:
             reasons[point] = f"this version of hockney has no pattern {point.pattern}"
-        elif point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):
+    here = [point for point in points if point not in reasons]
+    reasons |= catalogue.obstacles(here, one_host=not plan.hosts)
+    if plan.background is not None:
+        loads = {point: plan.background.point(point.transport) for point in here if point.background}
+        for load, why in catalogue.obstacles(set(loads.values()), one_host=not plan.hosts).items():
+            reasons |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
+    for point in here:
+        if point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):
             reasons[point] = reason
     measured = tuple(point for point in points if point not in reasons)
     models = {point.transport: catalogue.transports[point.transport].model for point in measured}

@@ -59,7 +59,6 @@ class Work:
 
     @property
     def precision(self) -> float | None:
-        """The interval's longer side as a fraction of the value."""
         return None if self.time is None else self.time.precision
 
     def set_batch(self, batch: int, repetition_ns: float) -> None:
@@ -93,23 +92,20 @@ class Work:
         """How far it got, for the reason of its end."""
         return reached_text(self.time, len(self.probes))
 
-    def times_by_state(self) -> dict[str, Interval]:
-        """The median over its measurements of one batch in each state but "mixed"."""
-        return {state: median(medians_ns) for state, medians_ns in self._medians_by_state().items()}
-
     def time_in_main_state(self) -> Interval | None:
         """The median over its measurements in the main state; None without measurements."""
-        by_state = self._medians_by_state()
-        chosen = main_state([{state: len(medians_ns) for state, medians_ns in by_state.items()}])
-        return None if chosen is None else median(by_state[chosen])
+        times = self.times_by_state()
+        chosen = main_state([{state: time.n for state, time in times.items()}])
+        return None if chosen is None else times[chosen]
 
-    def _medians_by_state(self) -> dict[str, list[float]]:
+    def times_by_state(self) -> dict[str, Interval]:
+        """The median over its measurements of one batch in each state but "mixed"."""
         medians_ns: dict[str, list[float]] = {}
         counts = of_one_batch([0] * len(self.batches), self.batches, self.states)
         for median_ns, state, is_counted in zip(self.medians_ns, self.states, counts, strict=True):
             if state != MIXED and is_counted:
                 medians_ns.setdefault(state.name, []).append(median_ns)
-        return medians_ns
+        return {state: median(of_state) for state, of_state in medians_ns.items()}
 
 
 def batch_ns(measurement: Measurement) -> float:

@@ -111,11 +111,9 @@ class WorkerPool:
     # ---- sampler.Instrument ------------------------------------------------------------------------------------------
 
     def clock_ns(self, point: Point) -> float:
-        """The cost of reading the clock in this point's job. Raises PointFailed."""
         return self._job(point).launched.clock_ns
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
-        """One measurement. Raises PointFailed."""
         live = self._job(point)
         self._asked = None
         started_unix_s = time.time()

@@ -91,12 +91,10 @@ class Recorder:
         self._in_kernel: set[int] = set()
 
     def warn(self, warnings: Iterable[Warning_]) -> None:
-        """Store warnings of the run."""
         for warning in warnings:
             self.store.add_warning(self.run_id, warning)
 
     def started(self, launched: Launch) -> int:
-        """Store a start of a job."""
         launch_id = self.store.add_launch(self.run_id, launched)
         if launched.oversubscribed or by_sockets(launched.library, os.environ):
             self._in_kernel.add(launch_id)
@@ -129,11 +127,9 @@ class Recorder:
             self.store.set_status(self.run_id, point, status, reason)
         self.display.point_ended(point, status, reason)
 
-    def finish(
-        self, plan: Plan, status: RunStatus, catalogue: Catalogue, *, failed_before: int = 0, goes_on: bool = False
-    ) -> RunOutcome:
+    def finish(self, plan: Plan, status: RunStatus, catalogue: Catalogue, *, goes_on: bool) -> RunOutcome:
         """Store how the run ended, and its warnings."""
-        failed = failed_before + sum(end is PointStatus.FAILED for end in self.statuses.values())
+        failed = sum(row.status is PointStatus.FAILED for row in self.store.points(self.run_id))
         stored = self.store.run(self.run_id)
         points = (*self.statuses, *(row.point for row in plan.skipped))
         # Points that measure the harness are no results.

@@ -70,8 +70,7 @@ class Start:
     """The beginning of a new or resumed run: its next round and launch, and the earlier measurements that count.
 
     `alike`: a measurement of each point that has any, whose batch is used again.
-    `several`: points are judged over all launches. `precise`, `failed`: how many points are so already; they are not
-    measured again.
+    `several`: points are judged over all launches. `precise`: how many points are so already, and not measured again.
     """
 
     several: bool
@@ -81,7 +80,6 @@ class Start:
     earlier: Sequence[Measurement] = ()
     alike: Mapping[Point, Measurement] = field(default_factory=dict)
     precise: int = 0
-    failed: int = 0
 
 
 MakeSampler = Callable[..., Sampler]
@@ -260,10 +258,7 @@ def _carry_out(
                 raise  # nothing is stored yet
             status = RunStatus.INTERRUPTED
         undo.pop_all()
-    return [
-        side.recorder.finish(side.plan, status, catalogue, failed_before=start.failed, goes_on=start.launch > 0)
-        for side in sides
-    ]
+    return [side.recorder.finish(side.plan, status, catalogue, goes_on=start.launch > 0) for side in sides]
 
 
 def _store_interrupted(sides: Sequence[Side]) -> None:
@@ -370,14 +365,11 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
         if gone:
             raise UsageError(f"run {run_id} cannot be resumed: {', '.join(gone)} is no longer here; begin a new run")
-        precise = sum(row.status is PointStatus.PRECISE for row in measurable)
-        failed = sum(row.status is PointStatus.FAILED for row in points)
         several = plan.launches > 1  # else a launch is judged by its own measurements alone, and earlier ones count
-        ends = {"precise": 0 if several else precise, "failed": failed}
         plan = replace(plan, launches=max(1, launches_left))
         if plan.hosts:
             known["hosts"] = _ask_hosts(plan, catalogue)
-        return _go_on(stored, plan, catalogue, store, display, several=several, known=known, **ends)
+        return _go_on(stored, plan, catalogue, store, display, several=several, known=known)
 
 
 def _last_unfinished(store: Store) -> str:
@@ -453,14 +445,11 @@ def add_launches(
     store: Store,
     display: Display,
 ) -> RunOutcome:
-    """Measure some points of a run in more launches, after all its launches so far; a PARTIAL run stays so."""
+    """Measure some points of a run in more launches, after all its launches so far."""
     with alone(store.path, run_id):
         stored = store.run(run_id)
         plan = replace(Plan.of_run(stored, points), launches=launches, time_s=time_s, refine=frozenset())
-        outcome = _go_on(stored, plan, catalogue, store, display, several=True)
-        if stored.status is RunStatus.PARTIAL and outcome.status is RunStatus.DONE:
-            store.finish_run(run_id, RunStatus.PARTIAL)
-        return outcome
+        return _go_on(stored, plan, catalogue, store, display, several=True)
 
 
 def _go_on(
@@ -472,15 +461,12 @@ def _go_on(
     *,
     several: bool,
     known: dict[str, Any] | None = None,
-    **ends: int,
 ) -> RunOutcome:
-    """Measure a plan into a stored run, after its launches and rounds so far.
-
-    `known`: the facts to warn of; `several` and `ends`: as of Start.
-    """
+    """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
     refuse_unusable(plan.cpus)
     points = set(plan.points)
-    before = {row.point: [*store.measurements(row).values()] for row in store.points(stored.id) if row.point in points}
+    rows = [row for row in store.points(stored.id) if row.point in points]
+    before = {row.point: [*store.measurements(row).values()] for row in rows}
     start = Start(
         several,
         seed=stored.info.seed + stored.rounds,
@@ -488,7 +474,7 @@ def _go_on(
         launch=_launches_begun(stored),
         earlier=() if several else [each for measurements in before.values() for each in measurements],
         alike={point: measurements[-1] for point, measurements in before.items() if measurements},
-        **ends,
+        precise=0 if several else sum(row.status is PointStatus.PRECISE for row in rows),
     )
 
     def begin() -> Iterator[Side]:

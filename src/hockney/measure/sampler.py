@@ -34,7 +34,7 @@ from hockney.measure.estimate import (
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, measure_exactly, repetition_ns
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
-from hockney.stats.fit.refine import sizes_to_add
+from hockney.stats.fit.segments import sizes_to_add
 from hockney.stats.states import classify
 
 _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: others take some hundredths
@@ -49,11 +49,9 @@ class Instrument(Protocol):
 
     def measure(self, point: Point, *, round_: int, batch: int, samples: int, warmup: int, verify: bool) -> Measurement:
         """One measurement. Raises PointFailed."""
-        ...
 
     def clock_ns(self, point: Point) -> float:
         """The cost of reading the clock in this point's job. Raises PointFailed."""
-        ...
 
 
 class PointFailed(HockneyError):
@@ -71,15 +69,12 @@ class Observer(Protocol):
 
     def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         """A round is over, or was cut short, with these measurements."""
-        ...
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """A point is finished. A precise one may go on next to an added size, and end again."""
-        ...
 
     def points_added(self, points: Sequence[Point]) -> None:
         """Sizes were added where a curve bends."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -249,7 +244,6 @@ class Sampler:
         return transport not in self._plan.virtual and any(each.took_s > _SLOW_S for each in alike)
 
     def _take(self, work: Work) -> list[Measurement]:
-        """The measurements of one point in one round."""
         if not self._is_exact(work):
             measurement = self._measure_point(work)
             wanted = self._wanted_batch(work, measurement)

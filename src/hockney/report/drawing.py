@@ -7,7 +7,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hockney.report.findings import rank_names
 from hockney.report.html.charts import Axis, Chart, Line, Unit, View, interval_of
@@ -57,19 +57,11 @@ def drawn(picture: Picture, places: Mapping[str, int]) -> Figure:
     for spine in axes.spines.values():
         spine.set_color(colors["faint"])
     axes.tick_params(which="both", length=0, labelcolor=colors["soft"])
-    axes.set_title(
-        "\n".join(_text(title, 110) for title in titles if title), loc="left", weight="bold", color=colors["ink"]
-    )
-    axes.annotate(
-        "\n".join([*textwrap.wrap(printable(note), 132), _text(picture.source, 120)]),
-        (0, 0),
-        (0, -44),
-        "axes fraction",
-        textcoords="offset points",
-        fontsize=8,
-        color=colors["soft"],
-        va="top",
-    )
+    head = "\n".join(_text(title, 110) for title in titles if title)
+    axes.set_title(head, loc="left", weight="bold", color=colors["ink"])
+    foot = "\n".join([*textwrap.wrap(printable(note), 132), _text(picture.source, 120)])
+    at: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top"}
+    axes.annotate(foot, (0, 0), (0, -44), fontsize=8, color=colors["soft"], **at)
     return figure
 
 
@@ -88,9 +80,7 @@ def _draw_chart(axes: Axes, chart: Chart, view: View, places: Mapping[str, int],
 
 def _place(line: Line, number: int, places: Mapping[str, int]) -> int:
     """The place in the list of colours of the line with this number in its view."""
-    if line.color is not None:
-        return line.color
-    return places.get(line.transport or "", number)
+    return places.get(line.transport or "", number) if line.color is None else line.color
 
 
 def _at(axis: Axis, value: float) -> float:
@@ -118,23 +108,15 @@ def _draw_lines(axes: Axes, chart: Chart, view: View, places: Mapping[str, int],
         mark = _MARKS[(place + nth) % len(_MARKS)]
         points = [point for point in line.points if _is_drawable(chart.x, point[0]) and _is_drawable(y_axis, point[1])]
         x, y = [_at(chart.x, point[0]) for point in points], [_at(y_axis, point[1]) for point in points]
+        name = _text(line.name)
         if line.kind == "published" or (chart.kind == "points" and line.kind == "measured"):
             face = "white" if line.kind == "published" else color
-            axes.plot(x, y, mark, ms=6, mew=1.5, mec=color, mfc=face, label=_text(line.name), zorder=4)
+            axes.plot(x, y, mark, ms=6, mew=1.5, mec=color, mfc=face, label=name, zorder=4)
             continue
         dashes = {"model": ("--",), "reference": ("--", ":", "-.")}.get(line.kind, ("-", "--", ":"))
         has_marks = line.kind == "measured" and y_axis.scale != "tail" and len(points) <= 100
         width = 1.0 if line.kind == "reference" else 1.6
-        axes.plot(
-            x,
-            y,
-            dashes[nth % len(dashes)],
-            color=color,
-            lw=width,
-            marker=mark * has_marks,
-            ms=3.5,
-            label=_text(line.name),
-        )
+        axes.plot(x, y, dashes[nth % len(dashes)], color=color, lw=width, marker=mark * has_marks, ms=3.5, label=name)
         # A band ends where there is no interval.
         low, high = ([interval_of(point)[end] or math.nan for point in points] for end in (0, 1))
         axes.fill_between(x, low, high, color=color, alpha=0.16, lw=0)

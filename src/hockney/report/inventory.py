@@ -14,6 +14,7 @@ from typing import Any
 
 from hockney.archive import Machine, machines, reports
 from hockney.errors import UsageError
+from hockney.machine.files import read_toml
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
 from hockney.suites import builtin_names, load_suite
@@ -24,19 +25,6 @@ from hockney.worker.errors import WorkerError
 from hockney.worker.launch import LAUNCHERS
 from hockney.worker.libraries import side_by_side
 from hockney.worker.machine_model import builtin_models, load_model
-
-# The libraries that launchers belong to, and how to get missing programs.
-_HOW = {
-    "openmpi": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
-    "mpich": "install MPICH, for example: apt-get install mpich libmpich-dev, or pip install mpich",
-    "intel": "install Intel MPI, or load its module",
-    "oshrun": "install Open MPI, for example: apt-get install openmpi-bin libopenmpi-dev",
-    "mpiexec": "put an MPI's mpicc and mpiexec on PATH",
-    "pvm": "install PVM, for example: apt-get install pvm pvm-dev",
-    "ssh": "install an ssh client, for example: apt-get install openssh-client",
-    "srun": "log in to a cluster that has Slurm",
-    "flux": "log in to a cluster that has Flux",
-}
 
 
 @dataclass(frozen=True)
@@ -55,7 +43,6 @@ class Item:
 
     @property
     def ready(self) -> bool:
-        """Whether it can be used now."""
         return self.why is None
 
 
@@ -174,7 +161,7 @@ def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
         libraries = [transport.library for transport in transports if transport.library]
         programs = sorted({str(library.program) for library in libraries if library.kind == name})
     if not programs:
-        return Item(name, summary, "not found", _HOW[name])
+        return Item(name, summary, "not found", read_toml(Path(__file__).with_name("launchers.toml"))[name])
     return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
 
 

@@ -16,26 +16,3 @@ from hockney.stats.figures import (
 )
 from hockney.stats.interval import CONFIDENCE, Estimate, Interval, median
 from hockney.stats.states import MIXED, UNKNOWN, State, classify, classify_both, place
-
-__all__ = [
-    "BETWEEN_LAUNCHES",
-    "CONFIDENCE",
-    "EXACT",
-    "MIXED",
-    "ONE_LAUNCH",
-    "RANGE",
-    "UNKNOWN",
-    "Estimate",
-    "Interval",
-    "State",
-    "arrived_share",
-    "classify",
-    "classify_both",
-    "estimate_of",
-    "median",
-    "needed_for",
-    "of_one_batch",
-    "place",
-    "rate_per_s",
-    "time_of",
-]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from hockney.model import Definition
 from hockney.stats import interval
-from hockney.stats.interval import CONFIDENCE, Estimate, Interval
+from hockney.stats.interval import Estimate, Interval
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -66,9 +66,7 @@ def rate_per_s(count: float, time_ns: Estimate) -> Estimate | None:
     return Estimate(count / time_ns.value * 1e9, count / time_ns.high * 1e9, high)
 
 
-def time_of(
-    medians_ns: Sequence[float], launch_ids: Sequence[int], confidence: float = CONFIDENCE, *, exact: bool = False
-) -> tuple[Interval, str]:
+def time_of(medians_ns: Sequence[float], launch_ids: Sequence[int], *, exact: bool = False) -> tuple[Interval, str]:
     """The time of a point from its measurements' medians, and the kind of variation in its interval.
 
     `exact`: of a model without noise, so that the time is its own bounds. No interval where it would span more than a
@@ -79,11 +77,11 @@ def time_of(
         return Interval(value, value, value, len(medians_ns), 1.0), EXACT
     launches = _by_launch(medians_ns, launch_ids)
     if len(launches) > 1:
-        time = interval.geometric_mean(list(map(statistics.median, launches)), confidence)
+        time = interval.geometric_mean(list(map(statistics.median, launches)))
         if time.low is not None and time.high is not None and time.high > _WIDEST * time.low:
             time = replace(time, low=None, high=None, coverage=None)
         return time, BETWEEN_LAUNCHES
-    return interval.median(medians_ns, confidence), ONE_LAUNCH
+    return interval.median(medians_ns), ONE_LAUNCH
 
 
 def estimate_of(

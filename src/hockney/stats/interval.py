@@ -101,7 +101,7 @@ class Interval(Bounded):
     coverage: float | None
 
 
-def median(values: Sequence[float] | FloatArray, confidence: float = CONFIDENCE) -> Interval:
+def median(values: Sequence[float] | FloatArray) -> Interval:
     """The median of independent values with its interval. Raises ValueError without values, and for NaN."""
     import numpy as np
 
@@ -110,31 +110,29 @@ def median(values: Sequence[float] | FloatArray, confidence: float = CONFIDENCE)
     if n == 0 or np.isnan(ordered[-1]):  # NaN sorts last
         raise ValueError("a median needs at least one value, and no NaN")
     value = float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2  # np.median takes longer than sorting ten values
-    rank, coverage = order_rank(n, confidence)
+    rank, coverage = order_rank(n)
     if rank == 0:
         return Interval(value, None, None, n, None)
     return Interval(value, float(ordered[rank - 1]), float(ordered[n - rank]), n, coverage)
 
 
 @functools.lru_cache(maxsize=4096)
-def order_rank(n: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
+def order_rank(n: int) -> tuple[int, float]:
     """The rank l (1 is the smallest and the largest of n) that encloses the median, and its coverage.
 
-    It is the largest with P(binomial(n, 1/2) < l) <= half of 1 - confidence; 0 where n is too small. The sum begins ten
+    It is the largest with P(binomial(n, 1/2) < l) <= 2.5 %; 0 where n is too small. The sum begins ten
     standard deviations below the mean, so that a million values take 5,000 terms.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"not between 0 and 1: confidence {confidence}")
     rank, missed = max(0, math.floor(n / 2 - 5 * math.sqrt(n))), 0.0
     term = math.exp(math.lgamma(n + 1) - math.lgamma(rank + 1) - math.lgamma(n - rank + 1) - n * math.log(2))
-    while rank < n and missed + term <= (1 - confidence) / 2:
+    while rank < n and missed + term <= (1 - CONFIDENCE) / 2:
         missed += term
         term *= (n - rank) / (rank + 1)
         rank += 1
     return rank, 1 - 2 * missed
 
 
-def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def geometric_mean(values: Sequence[float]) -> Interval:
     """The geometric mean of independent values, with its interval from two values on.
 
     The median without an interval where a value is not positive. Raises ValueError without values.
@@ -146,22 +144,16 @@ def geometric_mean(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     if len(logs) == 1:
         return Interval(math.exp(mean), None, None, 1, None)
     deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))  # a tenth of stdev's time
-    half = t_quantile(len(logs) - 1, confidence) * deviation / math.sqrt(len(logs))
-    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs), confidence)
+    half = t_quantile(len(logs) - 1) * deviation / math.sqrt(len(logs))
+    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs), CONFIDENCE)
 
 
 @functools.lru_cache(maxsize=1024)
-def t_quantile(dof: float, confidence: float = CONFIDENCE) -> float:
-    """The value that |t| exceeds with probability 1 - confidence. At 95 % and whole `dof`: within 0.2 % above.
-
-    At 95 % without scipy, which takes half a second to load.
+def t_quantile(dof: int) -> float:
+    """The value that |t| exceeds with a probability of 5 %, within 0.2 % above; scipy takes half a second to load.
 
     Cornish-Fisher expansion: M. Abramowitz, I. Stegun, Handbook of Mathematical Functions, 1964, 26.7.5.
     """
-    if confidence != CONFIDENCE or dof != int(dof):
-        from scipy.special import stdtrit
-
-        return float(stdtrit(dof, (1 + confidence) / 2))
     if dof == 1:
         return math.tan(math.pi * 0.475)
     if dof == 2:

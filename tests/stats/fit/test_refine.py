@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from hockney.stats.fit import Estimate, SegmentFit, Switch, fit_segments
-from hockney.stats.fit.refine import sizes_to_add, steps_of
+from hockney.stats.fit.segments import sizes_to_add, steps_of
 from hockney.stats.interval import Interval
 
 Truth = Callable[[int], float]

@@ -16,11 +16,6 @@ from hockney.report.classic.reading import RunReader
 from hockney.results.runs import Run
 
 
-def classic_names() -> tuple[str, ...]:
-    """The suites whose runs have tables."""
-    return tuple(reports())
-
-
 def make_report(run: Run) -> ClassicReport | None:
     """The tables of a run of a classic suite; None for a run of anything else."""
     name = run.info.suite

@@ -163,7 +163,6 @@ def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str
 
 
 def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table]) -> Named | None:
-    """The published figure of a name's row."""
     for row in _rows(where, tables.get(where["table"])):
         for cell in row:
             if isinstance(cell, Published) and cell.value is not None:
@@ -208,7 +207,6 @@ def _compared(sign: ast.cmpop, left: Bounds, right: Bounds) -> tuple[bool, bool]
 
 
 def _range(node: ast.expr, bounds: Mapping[str, Bounds]) -> Bounds:
-    """The bounds of an arithmetic expression."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value), float(node.value)
     if isinstance(node, ast.Name):

@@ -51,7 +51,6 @@ class Part:
 
     @property
     def patterns(self) -> Sequence[str]:
-        """All patterns that measure it."""
         return [self.pattern] if isinstance(self.pattern, str) else self.pattern
 
 
@@ -91,7 +90,6 @@ class Layout:
 
     @property
     def patterns(self) -> Iterable[str]:
-        """All patterns of its parts."""
         return dict.fromkeys(pattern for part in self.parts for pattern in part.patterns)
 
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
-from hockney import stats
 from hockney.machine.facts import data_caches
 from hockney.model import Definition, Measurement, Point, PointStatus
 from hockney.report.classic.predicted import PredictedSeries
 from hockney.report.classic.values import Measured, blank
 from hockney.results.figures import SEVERAL_STATES, Figure
 from hockney.results.runs import Run, Series
+from hockney.stats import ONE_LAUNCH, UNKNOWN
+from hockney.stats.figures import estimate_of
 from hockney.stats.fit import NoFit, fit_line
 from hockney.stats.npb import ft_class, ft_mops
 
@@ -52,7 +53,6 @@ class Basis:
         return ft_mops(str(ft_class(self.point)), time_ns * self.definition.divisor)
 
     def rate_mb_s(self, time_ns: float) -> float:
-        """The rate by the pattern's definition."""
         return self.definition.bytes_per_rep / (time_ns * self.definition.divisor) * 1e3
 
 
@@ -150,7 +150,6 @@ class RunReader:
         return [series for series in self._predicted if series.point.pattern in patterns]
 
     def options(self, point: Point) -> dict[str, str]:
-        """The options of a point with the defaults."""
         return {**self._defaults.get(point.pattern, {}), **dict(point.options)}
 
     def figure(self, series: Series, state: str | None = None) -> Figure | None:
@@ -165,11 +164,7 @@ class RunReader:
         return [(each, cell) for each, cell in known if states[cell.state] == max(states.values())]
 
     def cell(
-        self,
-        series: Series,
-        quantity: str,
-        state: str | None = None,
-        loads: tuple[int, int] = (1, 0),
+        self, series: Series, quantity: str, state: str | None = None, loads: tuple[int, int] = (1, 0)
     ) -> Measured:
         """A series as a cell; `quantity` is a name of QUANTITIES, `state` as for `figure`, `loads` as for Basis."""
         figure, what = self.figure(series, state), QUANTITIES[quantity]
@@ -207,7 +202,7 @@ class RunReader:
                 launch_ids.append(measurement.launch_id)
         if not values:
             return blank(unit, "nothing was counted")
-        time, over, _ = stats.estimate_of(values, launch_ids, exact=series.is_exact)
+        time, over, _ = estimate_of(values, launch_ids, exact=series.is_exact)
         return Measured(
             *(unit, time.value, time.low, time.high, self._shown(figure, series), bool(figure.is_oversubscribed)),
             interval_over=over,
@@ -218,7 +213,7 @@ class RunReader:
     def _shown(figure: Figure, series: Series) -> str | None:
         """The state of a figure for its cell; a single rank has no floor, and so no state, and a model neither."""
         has_none = series.point.ranks == 1 or isinstance(series, PredictedSeries)
-        return None if has_none and figure.state == stats.UNKNOWN.name else figure.state
+        return None if has_none and figure.state == UNKNOWN.name else figure.state
 
     def fastest(self, series: Series, quantity: str) -> Measured:
         """The fastest sample of a series in any state, as a cell."""
@@ -250,7 +245,6 @@ class RunReader:
 
     @staticmethod
     def reason(series: Series) -> str:
-        """Why a series has no figure."""
         if isinstance(series, PredictedSeries):
             return f"not predicted: {series.reason}"
         if series.status in (PointStatus.FAILED, PointStatus.SKIPPED):
@@ -389,6 +383,6 @@ def _over_pairs(
         cells[0].state,
         any(cell.oversubscribed for cell in cells),
         pairs=(len(measured) * pairs, len(of_size) * pairs),
-        interval_over=(stats.ONE_LAUNCH if stats.ONE_LAUNCH in overs else cells[0].interval_over) if complete else None,
+        interval_over=(ONE_LAUNCH if ONE_LAUNCH in overs else cells[0].interval_over) if complete else None,
         exact=cells[0].exact,
     )

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from hockney import stats
 from hockney.archive import Published
 from hockney.report.classic.layout import layouts
-from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, LeftOut, Measured, Table
+from hockney.report.classic.values import NOTHING, Cell, LeftOut, Measured, Table
 from hockney.results.figures import SEVERAL_STATES
 
 
 def view_of(table: Table) -> Table:
     """The table without the columns and rows that have no figure, and why; rows with a published one stay."""
-    measured, predicted = (
+    published, measured, predicted = (
         [place for place, column in enumerate(table.columns) if column.kind == kind]
-        for kind in ("measured", "predicted")
+        for kind in ("published", "measured", "predicted")
     )
     full = [place for place in measured if any(_has_figure(row[place]) for row in table.rows)]
     modelled = [place for place in predicted if any(_has_figure(row[place]) for row in table.rows)]
@@ -37,15 +37,11 @@ def view_of(table: Table) -> Table:
         cells = (row[place] for place in full or measured)
         for reason in dict.fromkeys(cell.reason for cell in cells if isinstance(cell, Measured)):
             missing.setdefault(str(reason), []).append(_name(table, row))
-        if any(_is_published(column, cell) for column, cell in zip(table.columns, row, strict=True)):
+        if any(row[place] for place in published):
             rows.append(tuple(NOTHING if place in measured else cell for place, cell in enumerate(row)))
-    shown = [
-        place
-        for place, column in enumerate(table.columns)
-        if place in (*full, *modelled)
-        or column.kind == "key"
-        or (column.kind == "published" and any(row[place] for row in rows))
-    ]
+    printed = [place for place in published if any(row[place] for row in rows)]
+    empty = {*published, *measured, *predicted}.difference(printed, full, modelled)
+    shown = [place for place in range(len(table.columns)) if place not in empty]
     return replace(
         table,
         columns=tuple(table.columns[place] for place in shown),
@@ -72,10 +68,6 @@ def _not_predicted(table: Table, places: Sequence[int], is_named: bool) -> Itera
 
 def _has_figure(cell: Cell) -> bool:
     return isinstance(cell, Measured) and cell.value is not None
-
-
-def _is_published(column: ClassicColumn, cell: Cell) -> bool:
-    return isinstance(cell, Published) or (column.kind == "published" and bool(cell))
 
 
 def _name(table: Table, row: Sequence[Cell]) -> str:

@@ -6,14 +6,17 @@ import base64
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from hockney.machine.files import rows_of
 from hockney.report.pairs import PairValues
 from hockney.stats import Estimate
 
 Unit = Literal["ns", "bytes", "bytes/s", "count", "share", "ratio", "unix_s", "percentile", ""]
 Scale = Literal["log2", "log10", "linear", "names", "tail", "time"]
 Kind = Literal["measured", "model", "published", "reference"]
+Form = Literal["lines", "points", "bars", "intervals"]
 PointValues = tuple[float, float] | tuple[float, float, float | None, float | None]
 """x, y, and the interval of the value where it may have one."""
 
@@ -56,11 +59,17 @@ class Chart:
     id: str
     title: str
     about: str
-    kind: Literal["lines", "points", "bars", "intervals"]
+    kind: Form
     x: Axis
     y: Axis
     views: Sequence[View]
     note: str = ""
+
+
+def chart(name: str, kind: Form, x: Axis, y: Axis, views: Sequence[View], **facts: object) -> Chart:
+    """A chart with its texts in charts.toml, and the facts that they name."""
+    (texts,) = (row for row in rows_of(Path(__file__).with_suffix(".toml")) if row["id"] == name)
+    return Chart(kind=kind, x=x, y=y, views=views, **{key: text.format(**facts) for key, text in texts.items()})
 
 
 def plain(value: float | None) -> float | int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hockney.analysis.explain.curve import MeasuredCurve
-from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.charts import Axis, Chart, Line, View, chart
 from hockney.report.html.material import Material
 from hockney.results.traits import transport_traits
 from hockney.units import format_bytes
@@ -26,17 +26,8 @@ def layers_chart(material: Material) -> Chart:
             roots.setdefault(next(iter(parts)), {})[transport] = parts
     # A stack of one part shows only a base without layers.
     views = [_view(material, root, stacks) for root, stacks in roots.items() if max(map(len, stacks.values())) > 1]
-    return Chart(
-        id="layers",
-        title=f"Cost of each layer for a message of {format_bytes(size)}",
-        about="Stacked bars: the half round trip of each transport, divided into the shares of the layers below it.",
-        kind="bars",
-        x=Axis("half a round trip", "ns", "linear"),
-        y=Axis("", "", "names"),
-        views=views,
-        note="The floor is half a round trip of one cache line between the two CPUs. A layer that takes less time than "
-        "the one below it is drawn as a separate bar.",
-    )
+    x, y = Axis("half a round trip", "ns", "linear"), Axis("", "", "names")
+    return chart("layers", "bars", x, y, views, size=format_bytes(size))
 
 
 def _parts(

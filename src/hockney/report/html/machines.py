@@ -4,45 +4,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from pathlib import Path
 
-from hockney.archive import Coordinate, machines, reports
-from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.archive import machines, reports
+from hockney.machine.files import rows_of
+from hockney.report.html.charts import Axis, Chart, Line, View, chart
 from hockney.report.html.curves import CurveData
 from hockney.report.html.material import Material
 from hockney.results.runs import Run
 
 _SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s
-
-_Where = dict[str, Coordinate | list[Coordinate]]
-# Of each: the machine, its name here, what was measured, and where the report has both figures, then the latency, then
-# the bandwidth. The rate of Com-1.1 is that of its largest message: the report has no best rate.
-_SELECTIONS: tuple[tuple[str, str, str, _Where, _Where, _Where], ...] = (
-    ("gpmimd", "GPMIMD, T9000", "one-way, 4 B and 1 KiB", {"benchmark": "Com-1.1"}, {"bytes": 4}, {"bytes": 1024}),
-    (
-        *("t3d", "Cray T3D", "SHMEM put, mean of all pairs"),
-        {"benchmark": "single_pairs"},
-        {"metric": "latency_avg"},
-        {"metric": "Rmax"},
-    ),
-    (
-        *("ancor", "Ancor Fibre Channel", "write, not blocking"),
-        {"write": "non-blocking", "read": "non-blocking"},
-        {"metric": "system_overhead"},
-        {"metric": "speed"},
-    ),
-    (
-        *("scali", "Scali SCI, between nodes", "ping-pong between nodes"),
-        {"benchmark": "ping-pong", "scope": "inter-node"},
-        {"bytes": 0},
-        {"metric": "peak_bandwidth"},
-    ),
-    (
-        *("scali", "Scali, within a node", "ping-pong within a node"),
-        {"benchmark": "ping-pong", "scope": "intra-node"},
-        {"bytes": 0},
-        {"metric": "peak_bandwidth"},
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -60,16 +31,16 @@ class ArchivePoint:
 def archive_points() -> tuple[ArchivePoint, ...]:
     """Every machine of the archive of which both figures are published."""
     points = []
-    for name, title, what, where, of_latency, of_rate in _SELECTIONS:
-        machine = machines()[name]
+    for row in rows_of(Path(__file__).with_suffix(".toml")):
+        machine = machines()[row["machine"]]
         latency, rate = (
-            next(figure for figure in machine.figures if figure.value and figure.matches({**where, **of_kind}))
-            for of_kind in (of_latency, of_rate)
+            next(each for each in machine.figures if each.value and each.matches({**row["where"], **row[of_kind]}))
+            for of_kind in ("latency", "bandwidth")
         )
         latency_ns, value = ((figure.value or 0.0) * _SCALE[figure.unit] for figure in (latency, rate))
         bytes_per_s = 1e9 * float(rate.at["bytes"]) / value if rate.unit == "us" else value  # of a message's time
         year = int(reports()[machine.report].date[-4:])
-        points.append(ArchivePoint(title, year, what, latency_ns, bytes_per_s))
+        points.append(ArchivePoint(row["name"], year, row["what"], latency_ns, bytes_per_s))
     return tuple(points)
 
 
@@ -86,18 +57,8 @@ def machines_chart(material: Material) -> Chart:
         Line(f"{each.title}, {each.year}", [(each.latency_ns, each.rate_bytes_per_s)], "published", labels=(each.what,))
         for each in archive_points()
     ]
-    return Chart(
-        id="machines",
-        title="This machine among those of the archive",
-        about="Bandwidth against latency of each transport of this run, and of the archive's machines.",
-        kind="points",
-        x=Axis("latency", "ns"),
-        y=Axis("bandwidth", "bytes/s"),
-        views=[View("", [*published, *measured])] if measured else [],
-        note="Up and to the left is better. Latency is the time of the shortest message, bandwidth the highest rate of "
-        "all sizes: here of ping-pongs, and of the hollow, published marks as the table says. The archive has no "
-        "latency of the Intel Paragon (72 MB/s, 1995), and only an application's row of the T3E and the Origin 2000.",
-    )
+    views = [View("", [*published, *measured])] if measured else []
+    return chart("machines", "points", Axis("latency", "ns"), Axis("bandwidth", "bytes/s"), views)
 
 
 def pingpongs(material: Material, run: Run) -> list[CurveData]:

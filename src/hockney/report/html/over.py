@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hockney.model import RunStatus
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, View, bounds_of
+from hockney.report.html.charts import Axis, Chart, Line, PointValues, View, bounds_of, chart
 from hockney.report.html.curves import curves_of
 from hockney.report.html.material import Material
 from hockney.units import format_bytes
@@ -31,16 +31,8 @@ def ranks_chart(material: Material) -> Chart:
             if len(points) >= 2
         ]
         shown += [View(name, of_view)] if of_view else []
-    return Chart(
-        id="ranks",
-        title="Scaling over ranks",
-        about="The time of a pattern against the number of its ranks, for each transport.",
-        kind="lines",
-        x=Axis("ranks", "count", "log2"),
-        y=_TIME,
-        views=shown[:: max(1, -(-len(shown) // _VIEWS_MAX))],
-        note="The definitions below say whose time it is. With more ranks than CPUs it is a scheduling time.",
-    )
+    some = shown[:: max(1, -(-len(shown) // _VIEWS_MAX))]
+    return chart("ranks", "lines", Axis("ranks", "count", "log2"), _TIME, some)
 
 
 def history_chart(material: Material) -> Chart:
@@ -60,13 +52,4 @@ def history_chart(material: Material) -> Chart:
         if any(len(points) > 1 for points in lines.values()):
             of_view = [Line(material.name_of(name), points, transport=name) for name, points in lines.items()]
             views.append(View(f"{axis.title} of {pattern}, {format_bytes(size)}", of_view, y=axis))
-    return Chart(
-        id="history",
-        title=f"Over time: {len(runs)} runs labelled {label}",
-        about="A figure of each transport in every run that has this label, by the date of the run.",
-        kind="lines",
-        x=Axis("", "unix_s", "time"),
-        y=_TIME,
-        views=views,
-        note="Medians in the state that tables show. hockney compare says whether a change is more than chance.",
-    )
+    return chart("history", "lines", Axis("", "unix_s", "time"), _TIME, views, runs=len(runs), label=label)

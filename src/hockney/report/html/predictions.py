@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hockney.analysis.predict.fit import Fit
 from hockney.errors import HockneyError
 from hockney.measure.predict import Validation, fit_to_check, validate
-from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.charts import Axis, Chart, Line, View, chart
 from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
 from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
@@ -40,23 +40,12 @@ def predictions_of(material: Material) -> Predictions | None:
         return None
     known, asked = (sum(len(fit.figures.others) for fit in each) for each in (fits, chosen))
     missing = sum(len(validation.missing) for validation in validations)
-    notes = (
-        "On the dashed line the prediction equals the measurement.",
-        f"Of {known:,} points {asked} are predicted, chosen evenly." if asked < known else "",
-        f"{counted(missing, 'point')} cannot be predicted." if missing else "",
-    )
-    chart = Chart(
-        id="predictions-chart",
-        title="Predicted against measured times",
-        about="A mark for each point that the fit does not use, both axes logarithmic, with the line of equality.",
-        kind="points",
-        x=Axis("measured", "ns"),
-        y=Axis("predicted", "ns"),
-        views=[_view(material, validation) for validation in done],
-        note=" ".join(filter(None, notes)),
-    )
+    more = f" Of {known:,} points {asked} are predicted, chosen evenly." if asked < known else ""
+    more += f" {counted(missing, 'point')} cannot be predicted." if missing else ""
+    views = [_view(material, validation) for validation in done]
+    shown = chart("predictions-chart", "points", Axis("measured", "ns"), Axis("predicted", "ns"), views, more=more)
     rows = text_rows((_name(material, validation), *error_cells(validation)) for validation in done)
-    return Predictions(chart, TextTable("Measured against predicted", ("transport", *ERROR_COLUMNS), rows))
+    return Predictions(shown, TextTable("Measured against predicted", ("transport", *ERROR_COLUMNS), rows))
 
 
 def _fits(material: Material) -> Sequence[Fit]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from hockney.archive import Coordinate, Published, published
 from hockney.archive.modelled import Modelled, modelled
-from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.charts import Axis, Chart, Line, View, chart
 from hockney.units import format_bytes, format_ns, format_rate
 
 _SCALE = {"us": 1e3, "MB/s": 1e6, "%": 0.01}  # to ns, bytes/s and shares
@@ -74,16 +74,7 @@ def _sci() -> Chart:
         times.append(_level(f"{name}, 0 B: {format_ns(latency_ns)}", latency_ns, ends))
         rates.append(Line(f"{name}, model", _rates(points), "model", color=place))
         rates.append(_level(f"{name}, peak: {format_rate(peak)}", peak, ends))
-    return Chart(
-        id="report-sci",
-        title="Scali cluster with SCI, 2000: ping-pong",
-        about="Latency and bandwidth over message size of a model of the cluster, with the published figures.",
-        kind="lines",
-        x=_SIZES,
-        y=_TIME,
-        views=(View("latency", times), View("bandwidth", rates, y=_RATE)),
-        note="The report prints latencies of 0 and 32 B and peak rates; the model was fitted to them.",
-    )
+    return chart("report-sci", "lines", _SIZES, _TIME, [View("latency", times), View("bandwidth", rates, y=_RATE)])
 
 
 # ---- Paragon, 1995 --------------------------------------------------------------------------------------------------
@@ -96,17 +87,8 @@ def _paragon() -> Chart:
         Line(f"{name}, model", _rates(p for p in modelled("paragon") if p.variant == variant), "model", color=place)
         for place, (variant, name) in enumerate(names.items())
     ]
-    return Chart(
-        id="report-paragon",
-        title="Intel Paragon, 1995: bandwidth of PVM and the native library",
-        about="Bandwidth over message size of four ways to send on a model of the Paragon.",
-        kind="lines",
-        x=_SIZES,
-        y=_RATE,
-        views=(View("", [*lines, _level(f"NX, asymptote: {format_rate(rate)}", rate, (8, 4 << 20))]),),
-        note="The text prints the rate of NX, the order of the four, and that PvmDataInPlace gains beyond 1 MB. The "
-        "latency and the costs of copies are assumed.",
-    )
+    lines.append(_level(f"NX, asymptote: {format_rate(rate)}", rate, (8, 4 << 20)))
+    return chart("report-paragon", "lines", _SIZES, _RATE, [View("", lines)])
 
 
 # ---- Ancor, 1994 ----------------------------------------------------------------------------------------------------
@@ -115,17 +97,8 @@ def _paragon() -> Chart:
 def _ancor() -> Chart:
     """The four modes, each with its three graphs: time, speed, CPU share, in both directions."""
     views = [view for write in _MODES for read in _MODES for view in _ancor_views(write, read)]
-    return Chart(
-        id="report-ancor",
-        title="RS/6000 250 and 590 with an Ancor fabric, 1994: a byte stream, blocking or not",
-        about="Time, speed and CPU share of a stream over the size of a write, in four modes and two directions.",
-        kind="lines",
-        x=Axis("size of a write", "bytes", "log2"),
-        y=_RATE,
-        views=(views[1], *(view for view in views if view is not views[1])),
-        note="The note prints overheads, the speed of the faster direction at 65,500 B, and two CPU shares. How much "
-        "slower the other direction is, and a writer's costs, are assumed.",
-    )
+    first = views.pop(1)
+    return chart("report-ancor", "lines", Axis("size of a write", "bytes", "log2"), _RATE, [first, *views])
 
 
 def _ancor_views(write: str, read: str) -> list[View]:
@@ -164,43 +137,30 @@ def _ancor_views(write: str, read: str) -> list[View]:
 
 
 def _farms() -> Chart:
-    views = [_supervised("Com-2.1", "pushfarm", "push farm"), _supervised("Com-2.2", "pullfarm", "pull farm")]
-    sizes = sorted({int(figure.at["bytes"]) for figure, _ in _figures("atlas", benchmark="Com-3.1")})
-    views += [_robs("Com-3.1", "robpush", size, f"active readout buffers, {format_bytes(size)}") for size in sizes]
-    views.append(_robs("Com-3.2", "robpull", None, "passive readout buffers"))
-    return Chart(
-        id="report-farms",
-        title="GPMIMD machine, 1997: farms",
-        about="Times of an event in farms of transputers over their size, of a model and as published.",
-        kind="lines",
-        x=Axis("receivers", "count", "log2"),
-        y=_TIME,
-        views=views,
-        note="The model is the calibrated one: four of these 120 figures and the duration of a time slice "
-        "were used for it.",
-    )
+    views = [
+        _farm("Com-2.1", "pushfarm", "push farm with a supervisor, over receivers"),
+        _farm("Com-2.2", "pullfarm", "pull farm with a supervisor, over receivers"),
+    ]
+    for size in sorted({int(figure.at["bytes"]) for figure, _ in _figures("atlas", benchmark="Com-3.1")}):
+        name = f"active readout buffers, {format_bytes(size)}, over processors"
+        views.append(_farm("Com-3.1", "robpush", name, "delay_us", size))
+    views.append(_farm("Com-3.2", "robpull", "passive readout buffers, over processors", "delay_us"))
+    return chart("report-farms", "lines", Axis("receivers", "count", "log2"), _TIME, views)
 
 
-def _supervised(benchmark: str, pattern: str, name: str) -> View:
-    points = [point for point in modelled("atlas") if point.pattern.startswith(pattern)]
-    figures = list(_figures("atlas", benchmark=benchmark))
-    lines = []
-    for place, senders in enumerate(sorted({int(figure.at["senders"]) for figure, _ in figures})):
-        model = [(p.ranks - 1 - senders, p.time_ns) for p in points if p.options["senders"] == str(senders)]
-        printed = [(float(f.at["receivers"]), value) for f, value in figures if f.at["senders"] == senders]
-        lines += _both(f"{senders} senders", model, printed, place)
-    return View(f"{benchmark}: {name} with a supervisor, over receivers", lines)
-
-
-def _robs(benchmark: str, pattern: str, size: int | None, name: str) -> View:
+def _farm(benchmark: str, pattern: str, name: str, by: str = "senders", size: int | None = None) -> View:
+    """The times of a farm, a curve for each number of senders or delay."""
     points = [p for p in modelled("atlas") if p.pattern.startswith(pattern) and size in (None, p.bytes)]
     figures = list(_figures("atlas", benchmark=benchmark, **({} if size is None else {"bytes": size})))
+    has_senders = by == "senders"
     lines = []
-    for place, delay in enumerate(sorted({int(figure.at["delay_us"]) for figure, _ in figures})):
-        model = [(p.ranks, p.time_ns) for p in points if int(p.options.get("delay_us", 0)) == delay]
-        printed = [(float(f.at["processors"]), value) for f, value in figures if f.at["delay_us"] == delay]
-        lines += _both(f"{delay} us of computing", model, printed, place)
-    return View(f"{benchmark}: {name}, over processors", lines)
+    for place, of in enumerate(sorted({int(figure.at[by]) for figure, _ in figures})):
+        others = 1 + of if has_senders else 0
+        model = [(p.ranks - others, p.time_ns) for p in points if int(p.options.get(by, 0)) == of]
+        over = "receivers" if has_senders else "processors"
+        printed = [(float(f.at[over]), value) for f, value in figures if f.at[by] == of]
+        lines += _both(f"{of} {'senders' if has_senders else 'us of computing'}", model, printed, place)
+    return View(f"{benchmark}: {name}", lines)
 
 
 # ---- T3D, 1996 ------------------------------------------------------------------------------------------------------
@@ -219,14 +179,4 @@ def _t3d() -> Chart:
             value_ns = _value("t3d", benchmark=benchmark, metric=metric)
             lines.append(_level(f"{word}, published: {format_ns(value_ns)}", value_ns, (0.0, 1.0)))
         views.append(View(name, lines))
-    return Chart(
-        id="report-t3d",
-        title="Cray T3D, 1996: latencies of pairs of processing elements",
-        about="The latency of every pair among 16 processing elements on a model, in the order of size.",
-        kind="lines",
-        x=Axis("share of all pairs", "share", "linear"),
-        y=_TIME,
-        views=views,
-        note="Of all pairs the newsletter prints maximum, mean and minimum. The model knows hops and turns of the "
-        "torus; no distance is as long as the largest times.",
-    )
+    return chart("report-t3d", "lines", Axis("share of all pairs", "share", "linear"), _TIME, views)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hockney.model import Measurement, Point, PointStatus
-from hockney.report.html.charts import Axis, Chart, Line, View
+from hockney.report.html.charts import Axis, Chart, Line, View, chart
 from hockney.report.html.material import Material
 from hockney.results.runs import Series
 from hockney.stats.figures import P99_SAMPLES_MIN
@@ -54,17 +54,8 @@ def distribution_chart(material: Material) -> Chart:
             points = list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
             name = material.name_of(series.point.transport)
             views.setdefault(_named(series.point), []).append(Line(name, points, transport=series.point.transport))
-    return Chart(
-        id="distribution",
-        title="How single times are distributed",
-        about="The share of samples within a time, with equal distances between 90, 99 and 99.9 %.",
-        kind="lines",
-        x=Axis("time of a single repetition", "ns"),
-        y=Axis("share of samples within that time", "percentile", "tail"),
-        views=[View(name, lines) for name, lines in views.items()],
-        note="Only where a sample is one repetition: a batch of several averages its slowest away. All samples of the "
-        "state that tables show.",
-    )
+    x, y = Axis("time of a single repetition", "ns"), Axis("share of samples within that time", "percentile", "tail")
+    return chart("distribution", "lines", x, y, [View(name, lines) for name, lines in views.items()])
 
 
 def _spread_out(series: Sequence[Series]) -> list[Series]:
@@ -97,17 +88,7 @@ def cpu_chart(material: Material) -> Chart:
                 rows.append(f"{material.name_of(series.point.transport)}, rank {rank}")
         if any(share for share, _ in (*user, *system)):  # a model uses none
             views.append(View(name, (Line("user", user), Line("system", system)), rows))
-    return Chart(
-        id="cpu",
-        title="CPU time of each side",
-        about="Stacked bars: user and system time of both ranks as a share of the time that the measurement took.",
-        kind="bars",
-        x=Axis("share of wall time", "share", "linear"),
-        y=Axis("", "", "names"),
-        views=views,
-        note="A rank that waits in a loop uses all of its CPU. System time is the kernel's: copies, sockets, and "
-        "libraries that give the CPU away while they wait.",
-    )
+    return chart("cpu", "bars", Axis("share of wall time", "share", "linear"), Axis("", "", "names"), views)
 
 
 def _points_of_two(material: Material) -> Iterable[tuple[str, list[Series]]]:

@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-from hockney.stats.fit.distance import DistanceFit, fit_distance
-from hockney.stats.fit.lines import NoFit
+from hockney.stats.fit.lines import DistanceFit, NoFit, fit_distance
 from hockney.stats.fit.loggp import LogGP, RoundTrips, fit_loggp
 from hockney.stats.fit.segments import JUMP, Segment, SegmentFit, Switch, fit_line, fit_segments
 from hockney.stats.interval import Estimate
-
-__all__ = [
-    "JUMP",
-    "DistanceFit",
-    "Estimate",
-    "LogGP",
-    "NoFit",
-    "RoundTrips",
-    "Segment",
-    "SegmentFit",
-    "Switch",
-    "fit_distance",
-    "fit_line",
-    "fit_loggp",
-    "fit_segments",
-]
