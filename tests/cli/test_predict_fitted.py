@@ -256,19 +256,25 @@ def test_a_run_of_basic_figures_alone_is_not_validated(tmp_path: Path, capsys: p
     assert "predict --validate" in printed.err
 
 
-@pytest.mark.parametrize(("measurements", "has_interval"), [(1, False), (9, True)])
-def test_it_says_why_there_is_no_interval(
-    measurements: int, has_interval: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("measurements", "is_range"), [(3, True), (9, False)])
+def test_what_is_fitted_to_ranges_is_a_range(
+    measurements: int, is_range: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = [
         Made(Point("tcp", *of), 1000 + of[2], divisor, measurements=measurements, scatter=0.1)
         for of, divisor in ((("pingpong", 2, 65536), 2), (("oneway", 2, 65536, options(window=16)), 16))
     ]
     store_run(tmp_path / "r.db", "quick", made)
-    assert execute(["predict", "pingpong", "--bytes", "64K", "--store", str(tmp_path / "r.db")]) == 0
+    words = ["predict", "pingpong", "--bytes", "64K", "--store", str(tmp_path / "r.db")]
+    (row,) = document(capsys, *words, "--json")["predictions"]
+    assert row["is_range"] is is_range
+    assert row["low_ns"] <= row["time_ns"] <= row["high_ns"]
+    low_ns, _, high_ns = (66_536 * (1 + 0.1 * (2 * number - 2) * 2 / 3) for number in range(3))
+    assert not is_range or low_ns * 0.99 < row["low_ns"] < row["high_ns"] < high_ns * 1.01
+    assert execute(words) == 0
     screen = " ".join(capsys.readouterr().out.split())
-    assert ("95 % interval" in screen) is has_interval
-    assert ("No interval: the figures that the model is fitted to have none." in screen) is not has_interval
+    assert (" range " in screen, "In brackets: ranges, as figures of the fitted run are." in screen) == (is_range,) * 2
+    assert ("95 % interval " in screen) is not is_range
 
 
 def test_by_default_it_takes_the_newest_run_that_has_the_figures(

@@ -7,7 +7,6 @@ from tests.builders import make_measurement, make_point
 
 from hockney.measure.point_work import Work, batch_ns, curve_in_one_state, most_repetitions, reached_text, repetition_ns
 from hockney.model import Definition, PatternTraits
-from hockney.stats.interval import median
 from hockney.stats.states import classify
 
 STREAM = PatternTraits(stream=True)
@@ -101,12 +100,11 @@ def test_a_curve_is_taken_in_the_state_with_most_intervals() -> None:
 
 
 def test_how_far_a_point_got() -> None:
-    few, enough = median([100.0] * 5), median([95.0, 100, 100, 100, 100, 110])
-    assert reached_text(None, 0) == "no interval yet; measurements in all: 0"
-    assert reached_text(few, 7) == "no interval yet; measurements in all: 7"
-    assert reached_text(enough, 9) == (
-        "the interval is +-10.0% over 6 measurements in one state; measurements in all: 9"
-    )
+    assert Work(make_point()).reached == "no interval yet; measurements in all: 0"
+    assert reached_text(None, "5 launches", 7) == "no interval yet; measurements in all: 7"
+    enough = seen(Work(make_point()), [27.0] * 6 + [184.0] * 2, [95.0, 100, 100, 100, 100, 110, 300, 300])
+    enough.time = enough.time_in_main_state()
+    assert enough.reached == "the interval is +-10.0% over 6 measurements in one state; measurements in all: 8"
 
 
 def test_a_point_that_begins_anew_counts_from_there() -> None:

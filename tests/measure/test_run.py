@@ -177,7 +177,7 @@ def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
             store.write_round(run_id, [*apart, *alike])
         for size in (8, 64):
             store.set_status(run_id, make_point(size), PointStatus.PRECISE)
-        judge_over_launches(store, run_id, 0.01)
+        judge_over_launches(store, run_id)
         ends = [(row.status, row.reason) for row in store.points(run_id)]
     assert ends[0][0] is PointStatus.BUDGET
     assert ends[1] == (PointStatus.PRECISE, None)
@@ -215,7 +215,7 @@ def test_launches_are_judged_by_the_state_of_most_measurements(
                     run_id, measurements_with_medians(of_launch, make_point(8), launch_id=launch_id, **state)
                 )
         store.set_status(run_id, make_point(8), PointStatus.PRECISE)
-        judge_over_launches(store, run_id, 0.01)
+        judge_over_launches(store, run_id)
         assert store.points(run_id)[0].status is end
 
 
@@ -230,12 +230,12 @@ def test_launches_are_judged_by_the_state_of_most_measurements(
 def test_launches_that_are_not_enough_say_how_many_are(step_ns: int, reached: str, needed: str, tmp_path: Path) -> None:
     """With the deviation s of their logarithms, n launches reach t(n - 1) s / sqrt(n); above 50 none help."""
     with Store.open(tmp_path / "r.db") as store:
-        run_id = store.create_run(make_info(), [make_point(8)])
+        run_id = store.create_run(make_info(plan={"precision": 0.005}), [make_point(8)])
         for index in range(6):
             launch_id = store.add_launch(run_id, make_launch(index=index))
             store.write_round(run_id, measurements_with_medians([1000 + step_ns * index] * 2, launch_id=launch_id))
         store.set_status(run_id, make_point(8), PointStatus.PRECISE)
-        assert judge_over_launches(store, run_id, 0.005) == {make_point(8)}
+        assert judge_over_launches(store, run_id) == {make_point(8)}
         assert store.points(run_id)[0].reason == (
             f"all launches were made: the interval is +-{reached} over 6 launches in one state; "
             f"measurements in all: 12 in 6 launches{needed}"
@@ -247,7 +247,7 @@ def test_one_launch_is_called_one(tmp_path: Path) -> None:
         run_id = store.create_run(make_info(), [make_point(8)])
         store.write_round(run_id, measurements_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
         store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
-        judge_over_launches(store, run_id, 0.01)
+        judge_over_launches(store, run_id)
         assert (store.points(run_id)[0].reason or "").endswith(f"; measurements in all: {len(WIDE)} in 1 launch")
 
 

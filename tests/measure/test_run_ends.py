@@ -21,6 +21,7 @@ from hockney.measure import run as running
 from hockney.measure.plan import Plan, Skipped
 from hockney.measure.recorder import Display, Recorder
 from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.catalogue import load
 
@@ -191,7 +192,7 @@ def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
     with Store.open(path) as store:
         running.measure(plan, catalogue, store, Silent(), command="test")
         running.add_launches(1, [point], 2, 0.1, catalogue, store, Silent())
-        disturbed = [difference.cause for difference in contention_of(store.run(1))]
+        disturbed = [difference.cause for difference in contention_of(Run(store, 1))]
     shown = call(path, "show", "1", "--json")
     causes = [warning["cause"] for warning in json.loads(shown.stdout)["warnings"] if warning["kind"] == "others"]
     assert causes == [

@@ -18,6 +18,7 @@ from hockney.report.changes import (
     only_in_sentence,
     protocol_text,
     range_name,
+    row,
     states_sentence,
     times_text,
 )
@@ -25,28 +26,47 @@ from hockney.stats.shift import Shift
 
 
 @pytest.mark.parametrize(
-    ("ratios", "text"),
+    ("ratios", "by_factor", "text"),
     [
-        ([(1.1, 1.02, 1.2)], "+10.0 % (+2.0 to +20)"),
-        ([(1.1, 1.02, 1.4), (1.2, 1.05, 1.3), (1.3, 1.01, 1.35)], "+20.0 % (+1.0 to +40)"),
-        ([(4.0, 3.0, 5.0), (5.0, 2.5, 8.0), (6.0, 4.0, 7.0)], "x5 (2.5 to 8)"),
-        ([(2.5, 1.9, 3.5)], "+150.0 % (+90 to +250)"),  # maybe less than double
-        ([(0.25, 0.2, 0.4)], "x0.25 (0.2 to 0.4)"),
-        ([(0.5, 0.4, 0.6)], "-50.0 % (-60 to -40)"),  # maybe more than half
-        ([(3.0, 2.0, 4.0)], "x3 (2 to 4)"),
-        ([(0.3, 0.2, 0.5)], "x0.3 (0.2 to 0.5)"),
-        ([(1.05, 1.01, 1.0994)], "+5.0 % (+1.0 to +9.9)"),
-        ([(1.05, 1.01, 1.0996)], "+5.0 % (+1.0 to +10)"),
+        ([(1.1, 1.02, 1.2)], False, "+10.0 % (+2.0 to +20)"),
+        ([(1.1, 1.02, 1.4), (1.2, 1.05, 1.3), (1.3, 1.01, 1.35)], False, "+20.0 % (+1.0 to +40)"),
+        ([(4.0, 3.0, 5.0), (5.0, 2.5, 8.0), (6.0, 4.0, 7.0)], True, "x5 (2.5 to 8)"),
+        ([(2.5, 1.9, 3.5)], False, "+150.0 % (+90 to +250)"),
+        ([(1.1, 1.02, 1.2)], True, "x1.1 (1.02 to 1.2)"),
+        ([(1.05, 1.01, 1.0994)], False, "+5.0 % (+1.0 to +9.9)"),
+        ([(1.05, 1.01, 1.0996)], False, "+5.0 % (+1.0 to +10)"),
     ],
 )
 def test_a_range_has_the_median_change_and_the_widest_bounds(
-    ratios: list[tuple[float, float, float]], text: str
+    ratios: list[tuple[float, float, float]], by_factor: bool, text: str
 ) -> None:
-    changes = (
+    assert change_text(Range(moved(*ratios)), by_factor=by_factor) == text
+
+
+def moved(*ratios: tuple[float, float, float]) -> tuple[SeriesChange, ...]:
+    """One size after the other, each with its ratio and interval."""
+    return tuple(
         SeriesChange(make_point(8 << place), Verdict.SLOWER, shift=Shift(*ratio, 0.95, 5, 5))
         for place, ratio in enumerate(ratios)
     )
-    assert change_text(Range(tuple(changes))) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "by_factor"),
+    [
+        ((2.5, 1.9, 3.5), False),  # maybe less than double
+        ((3.0, 2.0, 4.0), True),
+        ((0.5, 0.4, 0.6), False),  # maybe more than half
+        ((0.3, 0.2, 0.5), True),
+    ],
+)
+def test_all_changes_of_a_comparison_have_one_unit(ratio: tuple[float, float, float], by_factor: bool) -> None:
+    """Also of a series that changed little, and in the summary; on a model without noise, too."""
+    exact = SeriesChange(make_point(pattern="ring"), Verdict.SLOWER, shift=Shift(1.3, 1.3, 1.3, 1.0, 1, 1))
+    comparison = compared(*moved((1.1, 1.02, 1.2), ratio), exact)
+    assert comparison.is_by_factor is by_factor
+    told = [*(row(alike, comparison, {})[3] for alike in comparison.ranges), counts_text(compared(*moved(ratio)))]
+    assert [("%" in text, "x" in text) for text in told] == [(not by_factor, by_factor)] * len(told)
 
 
 def compared(*changes: SeriesChange, **more: Any) -> Comparison:
@@ -55,7 +75,7 @@ def compared(*changes: SeriesChange, **more: Any) -> Comparison:
 
 def same(high: float, **point: Any) -> SeriesChange:
     """A series without a difference, whose interval ends here."""
-    return SeriesChange(make_point(**point), Verdict.SAME, shift=Shift(1.0, 0.9, high, 0.95, 5, 5))
+    return SeriesChange(make_point(**point), Verdict.SAME, shift=Shift(1.0, 0.96, high, 0.95, 5, 5))
 
 
 @pytest.mark.parametrize(
@@ -96,13 +116,19 @@ def test_the_name_of_a_range_has_its_sizes_and_ranks_other_than_two(points: list
 @pytest.mark.parametrize(
     ("margin", "highs", "text"),
     [
-        (1.05, (1.02, 1.05), "New is equal within 5 % at 2 sizes"),
-        (1.05, (1.02, 1.063, 1.051), "New is equal within 5 % at 3 sizes (a slowdown above 6.3 % would have shown)"),
-        (1.0, (1.0,), "New is equal at 8 B"),
+        (1.125, (1.02, 1.05), "New is equal within 12.5 % at 2 sizes"),
+        (1.01, (1.02, 1.063, 1.051), "New is equal within 6.3 % at 3 sizes"),
+        (1.0, (1.02,), "New is equal within 4.0 % at 8 B"),
     ],
 )
-def test_the_largest_slowdown_that_could_hide(margin: float, highs: tuple[float, ...], text: str) -> None:
+def test_equal_series_have_one_bound_that_holds_for_all(margin: float, highs: tuple[float, ...], text: str) -> None:
+    """The margin, or the farthest end of an interval on either side, here -4 %."""
     assert counts_text(compared(*map(same, highs), margin=margin)) == text
+
+
+def test_without_noise_equal_series_are_within_the_margin() -> None:
+    exact = SeriesChange(make_point(), Verdict.SAME, shift=Shift(1.0, 1.0, 1.0, 1.0, 1, 1))
+    assert counts_text(compared(exact, margin=1.0)) == "New is equal at 8 B"
 
 
 def test_one_size_that_moved_has_its_change() -> None:

@@ -301,17 +301,7 @@ def test_series_knows_its_states(run: hockney.Run) -> None:
     assert [(figure.state, figure.time.value) for figure in series.figures()][:2] == [("near", 105.0), ("far", 315.0)]
 
 
-def test_summaries_are_the_measurements_without_their_samples(run: hockney.Run) -> None:
-    told = run.summaries()
-    assert [series for series, _ in told] == list(run.series)
-    for series, measurements in told:
-        assert [measurement.samples for measurement, _ in measurements] == [
-            measurement.elapsed_ns.shape[1] for measurement in series.measurements
-        ]
-        assert [state for _, state in measurements] == list(series.states)
-
-
-def test_summaries_and_figures_are_of_the_last_definition(tmp_path: Path) -> None:
+def test_figures_are_of_the_last_definition(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point()])
         launch_id = store.add_launch(run_id, make_launch())
@@ -319,10 +309,8 @@ def test_summaries_and_figures_are_of_the_last_definition(tmp_path: Path) -> Non
             store.write_round(
                 run_id, [make_measurement(launch_id=launch_id, round_=round_, batch=1 + round_, definition=definition)]
             )
-        ((_, measurements),) = hockney.Run(store, run_id).summaries()
-        assert [(each.definition, each.batch) for each, _ in measurements] == [(HALF_ROUND_TRIP, 3)]
         (figure,) = hockney.Run(store, run_id).series[0].figures()
-        assert (figure.definition, figure.n_measurements) == (HALF_ROUND_TRIP, 1)
+        assert (figure.definition, figure.batch, figure.n_measurements) == (HALF_ROUND_TRIP, 3, 1)
 
 
 def test_series_knows_how_it_ended(run: hockney.Run) -> None:

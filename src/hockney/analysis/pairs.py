@@ -122,16 +122,18 @@ _ALL = State("all states", None)
 
 
 def usable(run: Run, state_of: StateOf = lambda _, state: state) -> list[tuple[Series, Summarized]]:
-    """The series with their measurements in one machine state, without those of a background.
+    """The series with the measurements of their figures in one machine state, without those of a background.
 
     Samples of a failed point may be wrong. `state_of` a launch and the state that a measurement saw is the one it gets.
     """
-    counted = (
-        (series, [(each, state_of(each.launch_id, seen)) for each, seen in pairs if each.median_ns is not None])
-        for series, pairs in run.summaries()
-        if series.status is not PointStatus.FAILED and not series.point.background
-    )
-    return [(series, [pair for pair in pairs if pair[1] != MIXED]) for series, pairs in counted]
+    listed = []
+    for series in run.series:
+        if series.status is not PointStatus.FAILED and not series.point.background:
+            rows = [row for row in series.figures() if row.state == MIXED.name or not row.is_mixed]
+            seen = [(each, State(row.state, row.floor_ns)) for row in rows for each in row.measurements]
+            pairs = [(each, state_of(each.launch_id, state)) for each, state in seen]
+            listed.append((series, [pair for pair in pairs if pair[1] != MIXED]))
+    return listed
 
 
 def pair_matrices(run: Run) -> list[PairMatrix]:

@@ -100,7 +100,7 @@ def _words(kind: _Kind, ctx: click.Context, incomplete: str) -> Iterator[str]:
 
             with open_results(store) as results:
                 run = results.run(ctx.params.get("reference") or "last")
-                names = {state.name for _, measurements in run.summaries() for _, state in measurements}
+                names = {name for series in run.series for name in series.counts}
             yield from sorted(name for name in names if " " not in name)  # a shell would split the others
         case "what":
             folder = incomplete.rpartition("/")[0] or ("/" if incomplete.startswith("/") else ".")

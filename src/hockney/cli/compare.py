@@ -192,7 +192,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     ranges = comparison.ranges if everything else listed
     render.table(
         columns,
-        [changes.row(alike, names) for alike in ranges],
+        [changes.row(alike, comparison, names) for alike in ranges],
         narrow=[changes.narrow_row(alike, comparison, names) for alike in ranges],
     )
     room = _LINES_MAX * max(100, render.line_width()) // render.line_width() - bool(ranges)

@@ -53,8 +53,8 @@ def _print(plan: Plan) -> None:
     render.note(
         f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "
         f"{format_duration_s(max(plan.time_s, first_s))} at the latest: "
-        f"{counted(plan.launches, 'launch', 'launches')}, whose first rounds take about {format_duration_s(first_s)}. "
-        "Nothing was started or stored."
+        f"{counted(plan.launches, 'launch', 'launches')}{' or more' * plan.more_launches}, whose first rounds take "
+        f"about {format_duration_s(first_s)}. Nothing was started or stored."
     )
     idle = idle_hosts_text(plan.as_json(), max(point.ranks for point in plan.points))
     if idle:

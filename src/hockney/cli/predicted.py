@@ -26,7 +26,6 @@ from hockney.measure.predict import Prediction, Validation, newest_validation, p
 from hockney.measure.rates import search_on_models
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
-from hockney.report.classic.models import is_model
 from hockney.report.words import size_text
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
@@ -37,7 +36,7 @@ from hockney.worker.catalogue import load, matches, split_name
 from hockney.worker.machine_model import Model, load_model
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
-_NO_INTERVAL = "No interval: the figures that the model is fitted to have none. Measure them for longer."
+_RANGES = "In brackets: ranges, as figures of the fitted run are. For 95 % intervals measure it for longer."
 _OPTIMISTIC = "Optimistic: every pair is as fast as these two ranks alone; memory, NIC and switch are never full."
 WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True, key=True))
 """The columns of predictions."""
@@ -233,28 +232,27 @@ def assumptions_of(done: Sequence[Predicted]) -> list[str]:
     network = fitted[0].case.network
     limits = f"Optimistic: memory and NIC are never full. The network is {network}."
     notes = [limits if network else f"{_OPTIMISTIC} Name a network: --topology, --link."]
-    have = [any(row.low_ns is not None for row in each.predictions) for each in fitted]
+    known = [row for each in fitted for row in each.predictions]
+    is_range = any(row.is_range for row in known)
+    bounds = "range" if is_range else "interval"
     checked = [each.case.checked for each in fitted if each.case.checked is not None]
     parts = "{0.median_error:.0%} in the median, up to {0.largest_error:+.0%} on {0.transport} (run {0.run})"
     off = [parts.format(error) for error in checked]
     itself = f"the model itself was off by {'; '.join(off)}."
-    if any(have):
-        notes.append(f"The interval has only the noise of the input{f'; {itself}' if off else '.'}")
+    if any(row.low_ns is not None for row in known):
+        notes.append(f"The {bounds} has only the noise of the input{f'; {itself}' if off else '.'}")
     elif off:
         notes.append(f"T{itself[1:]}")
-    known = {error.transport for error in checked}
-    unknown = [name for name in (each.case.model.name for each in fitted) if name not in known]
+    judged = {error.transport for error in checked}
+    unknown = [name for name in (each.case.model.name for each in fitted) if name not in judged]
     if unknown:
         notes.append(f"How far off such models are: {typed('predict', '--validate', '-t', ','.join(unknown))}")
     takes_s = max(each.intervals_s or 0.0 for each in fitted)
     if takes_s:
         enough = format_duration_s(math.ceil(1.5 * takes_s * len(done)))
-        notes.append(f"For intervals: --time {enough.replace(' min', 'm').replace(' ', '')}.")
-    elif any(
-        not has and each.predictions and not is_model(each.case.model.name)
-        for has, each in zip(have, fitted, strict=True)
-    ):
-        notes.append(_NO_INTERVAL)
+        notes.append(f"For {bounds}s: --time {enough.replace(' min', 'm').replace(' ', '')}.")
+    elif is_range:
+        notes.append(_RANGES)
     return notes
 
 
@@ -287,17 +285,18 @@ def print_missing(reasons: Mapping[Point, str]) -> None:
 def _print_times(predicted: Predicted) -> None:
     def interval(row: Prediction) -> str:
         known = Estimate.known(row.time_ns, row.low_ns, row.high_ns)
-        return "" if known is None else format_interval(known)
+        return "" if known is None else format_interval(known, is_range=row.is_range)
 
     def changed(row: Prediction, text: Callable[[float], str]) -> str:
         new_ns = predicted.changed_ns.get(row.point)
         return "" if new_ns is None else text(new_ns)
 
+    bounds = "range" if any(row.is_range for row in predicted.predictions) else "95 % interval"
     columns: dict[TableColumn, Callable[[Prediction], str]] = {
         WHAT[0]: lambda row: _name(row.point),
         WHAT[1]: lambda row: size_text(row.point),
         TableColumn("predicted", right=True, style="bold"): lambda row: format_ns(row.time_ns),
-        TableColumn("95 % interval", right=True): interval,
+        TableColumn(bounds, right=True): interval,
         TableColumn("changed", right=True): lambda row: changed(row, format_ns),
         TableColumn("change", right=True): lambda row: changed(row, lambda new_ns: _percent(new_ns, row.time_ns)),
         TableColumn("outside the fit", wrap=True): _outside,

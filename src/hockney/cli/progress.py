@@ -133,7 +133,7 @@ class ProgressDisplay(Display):
             done = next(numbers)
             left_s = (time.monotonic() - begin_s) / max(1, done) * (points - done)
             if done == 1 and left_s > _LONG_S:
-                self.say(f"  {step}: about {format_duration_s(left_s)} for {counted(points, 'point')}")
+                self.say(f"  Next: {step}, about {format_duration_s(left_s)}.")
             left = f", about {format_duration_s(left_s)} to go" if done and left_s >= 1 else ""
             self._done = f"{step}: {done} of {counted(points, 'point')} done{left}"
             self._draw("")

@@ -36,7 +36,10 @@ from hockney.units import parse_fraction
 )
 @duration_option("--time", "time_s", help="Time for measuring. [default: 1m for each pattern]")
 @click.option(
-    "--launches", metavar="NUMBER", help="At least this many launches. [default: 6 for patterns if time permits]"
+    "--launches",
+    metavar="NUMBER",
+    help="At least this many launches; more while --time lasts and points are not precise. [default: 6 for patterns if "
+    "time permits]",
 )
 @place_options
 @duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")

@@ -59,8 +59,8 @@ def _sampled_s(run: Run) -> dict[Point, float]:
     """How long the samples of each point took."""
     return {
         series.point: 1e-9
-        * sum(each.samples * each.batch * each.definition.divisor * (each.median_ns or 0.0) for each, _ in measurements)
-        for series, measurements in run.summaries()
+        * sum(each.samples * each.batch * each.definition.divisor * (each.median_ns or 0.0) for each, _ in series.pairs)
+        for series in run.series
     }
 
 
@@ -84,13 +84,14 @@ def report_of(comparison: Comparison, sampled_s: Mapping[Point, float] = Mapping
 
 
 def _summary(comparison: Comparison) -> str:
-    """`2 slower, 41 ok (a slowdown up to 6.3 % could hide), 1 inconclusive: run 7 against run 3, limit +5 %`."""
+    """`2 slower, 41 ok (a slowdown above 6.3 % would have shown), 1 inconclusive: run 7 against run 3, limit +5 %`."""
     counts = comparison.counts
     inconclusive = counts[Verdict.INCONCLUSIVE] + len(comparison.only_base)
     fine = counts[Verdict.SAME] + counts[Verdict.FASTER]
     again = f", {comparison.judged_again} judged again" if comparison.judged_again else ""
     limit = changes.percent_text(comparison.margin).replace(".0", "")
-    hidden = changes.hidden_text(comparison)
+    widest = comparison.widest
+    hidden = f" (a slowdown above {100 * (widest.reach - 1):.1f} % would have shown)" if widest else ""
     return (
         f"{counts[Verdict.SLOWER]} slower, {fine} ok{hidden}, {inconclusive} inconclusive{again}: "
         f"run {comparison.new} against run {comparison.base}, limit {limit}"

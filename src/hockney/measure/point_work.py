@@ -18,13 +18,10 @@ FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
 SCHEDULE_FILL = 20  # on schedule with this part of its events
 
 
-def reached_text(time: Interval | None, measurements: int, over: str = "measurements") -> str:
-    """How far a point got; `time` is in its main state, `measurements` counts those of all states."""
-    if time is None or time.precision is None:
-        return f"no interval yet; measurements in all: {measurements}"
-    return (
-        f"the interval is +-{time.precision:.1%} over {time.n} {over} in one state; measurements in all: {measurements}"
-    )
+def reached_text(precision: float | None, over: str, measurements: int) -> str:
+    """How far a point got in its main state; `measurements` counts those of all states."""
+    known = "no interval yet" if precision is None else f"the interval is +-{precision:.1%} over {over} in one state"
+    return f"{known}; measurements in all: {measurements}"
 
 
 @dataclass
@@ -90,7 +87,7 @@ class Work:
     @property
     def reached(self) -> str:
         """How far it got, for the reason of its end."""
-        return reached_text(self.time, len(self.probes))
+        return reached_text(self.precision, f"{self.time.n if self.time else 0} measurements", len(self.probes))
 
     def time_in_main_state(self) -> Interval | None:
         """The median over its measurements in the main state; None without measurements."""

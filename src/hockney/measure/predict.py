@@ -137,8 +137,8 @@ def _measurement(point: Point, session: WorkerSession, *, is_exact: bool) -> Mea
 class Prediction:
     """The time of a point in ns.
 
-    `low_ns` and `high_ns`: its 95 % interval; None where the model is given, and where the figures that it is fitted to
-    have none. `outside_bytes`: of a point outside the range that the model was fitted to, the nearest size within it.
+    `low_ns` and `high_ns`: its 95 % interval, or `is_range`, as figures of the fit are; None where the model is given,
+    and without draws. `outside_bytes`: of a point outside the sizes that the model was fitted to, the nearest of them.
     """
 
     point: Point
@@ -146,6 +146,7 @@ class Prediction:
     low_ns: float | None = None
     high_ns: float | None = None
     outside_bytes: int | None = None
+    is_range: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,9 +197,9 @@ def predict_fitted(
 ) -> tuple[list[Prediction], dict[Point, str], float]:
     """The times of points on the model of a fit, why points have none, and the time of draws.
 
-    The interval is that of the fit's figures: from models fitted to figures that are drawn from theirs. It leaves out
-    by how much such models are wrong. Where the draws would take longer than `draws_s`, there are none, and no
-    interval. `tick_of` makes the tick of a step with so many points. Raises as times_of.
+    The interval or range is that of the fit's figures: from models fitted to figures that are drawn from theirs. It
+    leaves out by how much such models are wrong. Where the draws would take longer than `draws_s`, there are none, and
+    no interval. `tick_of` makes the tick of a step with so many points. Raises as times_of.
     """
 
     def models(each: Fit) -> Models:
@@ -218,9 +219,8 @@ def predict_fitted(
     predictions = []
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
-        # Equal ones are not exact: the figures of the fit have no interval.
         low_ns, high_ns = (min(seen_ns), max(seen_ns)) if len(set(seen_ns)) > 1 else (None, None)
-        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, fit.outside(point)))
+        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, fit.outside(point), fit.figures.has_ranges))
     return predictions, missing | times.failed, expected_s
 
 

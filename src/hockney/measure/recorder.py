@@ -25,11 +25,9 @@ from hockney.measure.warnings import (
     warnings_of_map,
 )
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus, Warning_
-from hockney.results.figures import main_state
-from hockney.results.runs import Run
-from hockney.results.store import MeasurementSummary, Store
+from hockney.results.runs import Run, Series
+from hockney.results.store import Store
 from hockney.results.traits import transport_traits
-from hockney.stats import BETWEEN_LAUNCHES, MIXED, ONE_LAUNCH, State, needed_for, time_of
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
@@ -148,41 +146,31 @@ class Recorder:
         return RunOutcome(self.run_id, status, failed, self.lost_hosts)
 
 
-def judge_over_launches(store: Store, run_id: int, precision: float) -> set[Point]:
-    """Replace each point's end, which is of its last launch, by one over all launches.
+def judge_over_launches(store: Store, run_id: int) -> set[Point]:
+    """Replace each point's end, which is of its last launch, by that of the figure over all launches.
 
     Returns the points that are not precise yet.
     """
     unknown = set()
-    for series, measurements in Run(store, run_id).summaries():
+    for series in Run(store, run_id).series:
         if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
-            status, reason = _end_over_launches(measurements, precision)
+            status, reason = _end_over_launches(series)
             store.set_status(run_id, series.point, status, reason)
             if status is not PointStatus.PRECISE:
                 unknown.add(series.point)
     return unknown
 
 
-def _end_over_launches(
-    measurements: Sequence[tuple[MeasurementSummary, State]], precision: float
-) -> tuple[PointStatus, str | None]:
-    by_state: dict[str, list[MeasurementSummary]] = {}
-    for measurement, state in measurements:
-        if state != MIXED and measurement.samples:
-            by_state.setdefault(state.name, []).append(measurement)
-    chosen = main_state([{state: len(of_state) for state, of_state in by_state.items()}])
-    counts = [] if chosen is None else by_state[chosen]
-    medians_ns = [measurement.median_ns for measurement in counts if measurement.median_ns is not None]
-    launch_ids = [measurement.launch_id for measurement in counts]
-    time, over = time_of(medians_ns, launch_ids) if counts else (None, ONE_LAUNCH)
-    reached = None if time is None else time.precision
-    if len(counts) >= MIN_MEASUREMENTS and reached is not None and reached <= precision:
+def _end_over_launches(series: Series) -> tuple[PointStatus, str | None]:
+    figure, asked = series.shown, series.run.info.plan["precision"]
+    reached = None if figure is None else figure.precision
+    if figure and figure.n_measurements >= MIN_MEASUREMENTS and reached is not None and reached <= asked:
         return PointStatus.PRECISE, None
-    count = counted(len({measurement.launch_id for measurement, _ in measurements}), "launch", "launches")
-    needed = needed_for(medians_ns, launch_ids, precision) if counts else None
-    more = f"; about {needed} launches would reach {precision:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
-    unit = "launches" if over == BETWEEN_LAUNCHES else "measurements"
-    return PointStatus.BUDGET, f"all launches were made: {reached_text(time, len(measurements), unit)} in {count}{more}"
+    made = counted(len({measurement.launch_id for measurement, _ in series.pairs}), "launch", "launches")
+    needed = figure.launches_needed if figure else None
+    more = f"; about {needed} launches would reach {asked:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
+    of = counted(figure.n_launches, "launch", "launches") if figure else ""
+    return PointStatus.BUDGET, f"all launches were made: {reached_text(reached, of, len(series.pairs))} in {made}{more}"
 
 
 @contextlib.contextmanager

@@ -252,7 +252,7 @@ def _carry_out(
                 _make_launches(sides, start, make_sampler)
                 if start.several:
                     for side in sides:
-                        judge_over_launches(side.recorder.store, side.recorder.run_id, side.plan.precision)
+                        judge_over_launches(side.recorder.store, side.recorder.run_id)
         except KeyboardInterrupt:
             if not sides:
                 raise  # nothing is stored yet
@@ -311,7 +311,7 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
     for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
         left, part = max(0, plan.launches - 1 - index), plan
         if index >= plan.launches:
-            unknown = judge_over_launches(recorder.store, recorder.run_id, plan.precision)
+            unknown = judge_over_launches(recorder.store, recorder.run_id)
             now_s = time.monotonic()
             if not unknown or now_s >= end_s:
                 return

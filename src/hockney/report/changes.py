@@ -28,6 +28,7 @@ _REASONS: Mapping[ReasonCode, str] = {
         "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
     ),
     ReasonCode.FEW_PAIRS: "only {pairs} launch pairs measured it; it needs {needed}",
+    ReasonCode.ONLY_RANGE: "run {run} has only a range for it, of too few measurements in one machine state",
     ReasonCode.WIDE_INTERVAL: "the interval is too wide: it includes changes of more than {by:.0%}",
     ReasonCode.DRIFT: "the machine drifted by {by:.0%} between the runs ({shown_by})",
     ReasonCode.NOT_SIGNIFICANT: (
@@ -51,9 +52,9 @@ def _codes_text(reasons: Iterable[Reason]) -> str:
     return ", ".join(reason.code.value for reason in reasons)
 
 
-def row(alike: Range, names: Mapping[str, str]) -> list[str]:
+def row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[str]:
     """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
-    change = _codes_text(alike.first.reasons) or change_text(alike)
+    change = _codes_text(alike.first.reasons) or change_text(alike, by_factor=comparison.is_by_factor)
     verdict = "no difference" if alike.verdict is Verdict.SAME else alike.verdict.value
     return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
@@ -67,7 +68,7 @@ def narrow_row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -
     more = "" if first.point.bytes == last.point.bytes else "…"
     times = [times_text(Range((first,)), side) for side in (0, 1)]
     name = range_name(Range((first, last)), names)
-    return [name, *(time if time == NONE else f"{time}{more}" for time in times), *row(alike, names)[3:]]
+    return [name, *(time if time == NONE else f"{time}{more}" for time in times), *row(alike, comparison, names)[3:]]
 
 
 def names_of(comparison: Comparison) -> dict[str, str]:
@@ -104,19 +105,23 @@ def times_text(alike: Range, side: int) -> str:
     return _span(min(known), max(known), format_ns) + mark if known else NONE
 
 
-def change_text(alike: Range) -> str:
+def change_text(alike: Range, *, by_factor: bool) -> str:
     """`+8.0 % (+6.1 to +14)`, `x16.1 (15.8 to 16.4)`: for several sizes the median, and the widest bounds of the CIs.
 
-    A change to half or double the time and more is a factor. On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
+    On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
     """
     ratio = alike.ratio
     if ratio is None:
         return NONE
+    text, bound = (_factor_text, "{:.3g}".format) if by_factor else (percent_text, _bound_text)
     if all(change.is_exact for change in alike.changes):
-        return " to ".join(dict.fromkeys(map(percent_text, (ratio.low, ratio.high))))
-    if ratio.low >= 2 or ratio.high <= 0.5:
-        return f"x{ratio.value:.3g} ({ratio.low:.3g} to {ratio.high:.3g})"
-    return f"{percent_text(ratio.value)} ({_bound_text(ratio.low)} to {_bound_text(ratio.high)})"
+        return " to ".join(dict.fromkeys(map(text, (ratio.low, ratio.high))))
+    return f"{text(ratio.value)} ({bound(ratio.low)} to {bound(ratio.high)})"
+
+
+def _factor_text(ratio: float) -> str:
+    """16.06 -> `x16.1`."""
+    return f"x{ratio:.3g}"
 
 
 def percent_text(ratio: float) -> str:
@@ -149,7 +154,8 @@ def range_sentence(alike: Range, comparison: Comparison, *, explain: bool = True
 
     Without `explain` the reason is only named, not explained.
     """
-    change, times = change_text(alike), [times_text(alike, side) for side in (0, 1)]
+    change = change_text(alike, by_factor=comparison.is_by_factor)
+    times = [times_text(alike, side) for side in (0, 1)]
     texts = [
         change.replace("(", "(95 % CI ") if change != NONE else None,
         " -> ".join(times) if NONE not in times else None,
@@ -200,7 +206,7 @@ _WORDS = {Verdict.SAME: "equal", Verdict.INCONCLUSIVE: "undecided"}
 
 
 def counts_text(comparison: Comparison) -> str:
-    """`New is slower at 4 KiB (+25.1 %), equal at 5 sizes (a slowdown above 4.3 % would have shown)`.
+    """`New is slower at 4 KiB (+25.1 %), equal within 4.3 % at 5 sizes`.
 
     Of several curves `slower in 3 series, equal in 12`; of one series by its verdict alone its change is added.
     """
@@ -208,23 +214,19 @@ def counts_text(comparison: Comparison) -> str:
     for change in comparison.changes:
         by_verdict.setdefault(change.verdict, []).append(change)
     is_curve = len({curve_of(change.point) for change in comparison.changes}) == 1
-    within = f" within {percent_digits(comparison.margin - 1)} %" if comparison.margin > 1 else ""
+    text = _factor_text if comparison.is_by_factor else percent_text
+    most = comparison.equal_within
+    digits = percent_digits(most) if most == comparison.margin - 1 else f"{100 * most:.1f}"
+    within = f" within {digits} %" if most else ""
     parts: list[str] = []
     for verdict in filter(by_verdict.__contains__, Verdict):
         first, *more = by_verdict[verdict]
         where = f"at {len(more) + 1} sizes" if is_curve else f"in {len(more) + 1}{'' if parts else ' series'}"
         if is_curve and not more and first.point.is_sized:
             ratio = Range((first,)).ratio if verdict in MOVED else None
-            where = f"at {format_bytes(first.point.bytes)}" + (f" ({percent_text(ratio.value)})" if ratio else "")
-        text = f"{_WORDS.get(verdict, verdict.value)}{within if verdict is Verdict.SAME else ''} {where}"
-        parts.append(text + (hidden_text(comparison) if verdict is Verdict.SAME else ""))
+            where = f"at {format_bytes(first.point.bytes)}" + (f" ({text(ratio.value)})" if ratio else "")
+        parts.append(f"{_WORDS.get(verdict, verdict.value)}{within if verdict is Verdict.SAME else ''} {where}")
     return f"New is {', '.join(parts)}"
-
-
-def hidden_text(comparison: Comparison) -> str:
-    """` (a slowdown above 6.3 % would have shown)`: in any series without a difference; "" within the margin."""
-    hidden = comparison.widest
-    return f" (a slowdown above {100 * (hidden.reach - 1):.1f} % would have shown)" if hidden else ""
 
 
 def differences_texts(comparison: Comparison) -> list[str]:

@@ -130,27 +130,6 @@ class Run:
         """The same, one after the other: their samples do not stay in memory."""
         return (Series(self, stored) for stored in self._store.points(self.id))
 
-    def summaries(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
-        """Every series with its measurements and their states, without samples: fast for a run of any size.
-
-        Measurements of another batch than most of their state are left out; they are in no figure. So are those of an
-        earlier definition: it changes only where a later version resumes a run.
-        """
-        return self._counted
-
-    @functools.cached_property
-    def _counted(self) -> list[tuple[Series, list[tuple[MeasurementSummary, stats.State]]]]:
-        listed = []
-        for series in self.series:
-            every = series.pairs
-            last = next((measurement.definition for measurement, _ in reversed(every) if measurement.samples), None)
-            # Of one run, equal definitions are one object.
-            measurements = [pair for pair in every if pair[0].definition is last or not pair[0].samples]
-            batches = [measurement.batch for measurement, _ in measurements]
-            counts = stats.of_one_batch([0] * len(measurements), batches, [state for _, state in measurements])
-            listed.append((series, list(itertools.compress(measurements, counts))))
-        return listed
-
     def find(
         self,
         *,
@@ -241,13 +220,25 @@ class Run:
         return self.frame.states.get((transport, ranks))
 
     @functools.cached_property
-    def _summaries(self) -> dict[int, list[tuple[MeasurementSummary, stats.State]]]:
-        """By point. Levels of floor and pace are determined over all measurements of the run."""
+    def _measured(self) -> list[MeasurementSummary]:
+        return self._store.summaries(self.id)
+
+    @functools.cached_property
+    def _states(self) -> list[stats.State]:
+        """Of each measurement: levels of floor and pace are determined over all of the run."""
+        return stats.classify([each.probe for each in self._measured])
+
+    @functools.cached_property
+    def _by_point(self) -> dict[int, list[tuple[MeasurementSummary, stats.State]]]:
         by_point: dict[int, list[tuple[MeasurementSummary, stats.State]]] = {}
-        summaries = self._store.summaries(self.id)
-        for summary, state in zip(summaries, stats.classify([each.probe for each in summaries]), strict=True):
-            by_point.setdefault(summary.point_id, []).append((summary, state))
+        for pair in zip(self._measured, self._states, strict=True):
+            by_point.setdefault(pair[0].point_id, []).append(pair)
         return by_point
+
+
+def classify_together(base: Run, new: Run) -> None:
+    """Name the machine states of two runs alike, before any is used: alone, a run that was slow throughout is quiet."""
+    base._states, new._states = stats.classify_both(*([each.probe for each in run._measured] for run in (base, new)))
 
 
 class Curve(NamedTuple):
@@ -301,7 +292,7 @@ class Series:
     @functools.cached_property
     def pairs(self) -> list[tuple[MeasurementSummary, stats.State]]:
         """Every measurement with the machine's state, without samples."""
-        return self.run._summaries.get(self.id, [])
+        return self.run._by_point.get(self.id, [])
 
     @functools.cached_property
     def counts(self) -> Counter[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -15,6 +16,7 @@ from hockney.analysis.compare.comparison import MatchedSeries, judge, most_telli
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
 from hockney.model import DIGITS, IMPORTED, Point, PointStatus, Warning_
+from hockney.results.runs import Run
 from hockney.results.store import Store
 
 
@@ -322,11 +324,74 @@ def test_which_state_is_compared(
     launches: dict[str, int], measurements: dict[str, int], chosen: str, step: Literal[1, -1]
 ) -> None:
     """One that can decide, then an uncontended one, then that of most launches, then of most measurements."""
-    side = {
+    times_ns = {
         state: {number: [100.0] * measurements[state] for number in range(launches[state])}
         for state in list(launches)[::step]
     }
-    assert most_telling(side, side) == chosen
+    sides: Any = [side_of(times_ns, shown) for shown in (None, None)]
+    assert most_telling(*sides) == chosen
+
+
+def side_of(times_ns: dict[str, dict[int, list[float]]], shown: str | None) -> Any:
+    """A series with these times, in a run whose tables show this state."""
+    run = SimpleNamespace(state_of=lambda *_: shown)
+    return SimpleNamespace(times_ns=times_ns, series=SimpleNamespace(run=run, job=("shm", 2)))
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "chosen"),
+    [
+        ("near, contended", "near", "near, contended"),
+        ("time-sliced", "near, contended", "near, contended"),  # that of base is not common
+        ("far", "near, contended", "near, contended"),  # that of base has too few launches
+        ("time-sliced", "far", "near"),
+    ],
+)
+def test_the_state_that_tables_show_is_compared(base: str, new: str, chosen: str) -> None:
+    times_ns = {
+        state: {number: [100.0] for number in range(launches)}
+        for state, launches in (("near", 9), ("near, contended", 3), ("far", 2))
+    }
+    sides: Any = [side_of(times_ns, shown) for shown in (base, new)]
+    assert most_telling(*sides) == chosen
+
+
+def test_no_state_is_compared_that_the_tables_of_base_do_not_show(store: Store) -> None:
+    """Of 40 launches three were quiet: enough to decide, and a state that `show` does not show."""
+    made: dict[str, Any] = {"launches": 40, "measurements": (1.0,), "contended": {*range(40)} - {5, 6, 7}}
+    base, new = (add_run(store, curve(), seed=seed, **made) for seed in (1, 2))
+    shown = {series.shown.state for series in Run(store, base).series if series.shown}
+    assert {change.state for change in compare_runs(store, base, new).changes} == shown == {"near, contended"}
+
+
+def test_a_point_that_failed_has_no_time(store: Store) -> None:
+    """Though it was measured in the first launch: its samples may be wrong."""
+    base = add_run(store, curve())
+    new = add_run(store, curve(), failed={make_point(8): "rank 1 hung"}, seed=2)
+    (change, *_) = compare_runs(store, base, new).changes
+    assert [reason.code for reason in change.reasons] == [ReasonCode.FAILED]
+    assert (change.base_ns is not None, change.new_ns) == (True, None)
+
+
+@pytest.mark.parametrize(("scatter", "verdict"), [(0.02, Verdict.SAME), (4.0, Verdict.INCONCLUSIVE)])
+def test_no_interval_is_made_of_ranges(scatter: float, verdict: Verdict, store: Store) -> None:
+    """Launches that differ by a factor of ten and more have a range alone, though both sides differ alike."""
+    link = {"id": "x", "names": {}}
+    command = "hockney compare --interleave pingpong --new-env A=1"
+    runs = [
+        add_run(
+            store, curve(), launches=8, scatter=scatter, command=command, plan={INTERLEAVED: {**link, "side": side}}
+        )
+        for side in ("base", "new")
+    ]
+    comparison = compare_runs(store, *runs)
+    assert comparison.counts == {verdict: len(SIZES)}
+    assert {series.shown.is_range for series in Run(store, runs[0]).series if series.shown} == {scatter > 1}
+    if verdict is Verdict.INCONCLUSIVE:
+        ranges = tuple(Reason(ReasonCode.ONLY_RANGE, {"run": run}) for run in runs)
+        assert all((change.reasons, change.shift) == (ranges, None) for change in comparison.changes)
+        assert all(change.base_ns and change.new_ns for change in comparison.changes)
+        assert [fix.argv[-2:] for fix in comparison.fixes] == [("--launches", "16")]
 
 
 def test_machines_of_two_cpu_models_have_separate_levels(store: Store) -> None:

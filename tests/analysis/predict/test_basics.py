@@ -20,6 +20,7 @@ OTHERS = [make_point(8, pattern="ring"), make_point(64, pattern="ring")]
         ({"near": 9, "far": 1}, {"near": 9}, "near"),
         ({"near": 9}, {"far": 6}, "near"),
         ({"near": 3, "far": 9}, {"near": 2}, "far"),
+        ({"near": 3}, {"near": 9}, "near"),
     ],
 )
 def test_a_fit_has_the_figures_that_are_shown(
@@ -37,6 +38,7 @@ def test_a_fit_has_the_figures_that_are_shown(
                 store.write_round(run_id, rows)
     run = Run(store, run_id)
     figures = figures_of(run, "shm")
+    assert figures.has_ranges is (basic.get("near", 0) < 6 and basic.get("far", 0) < 6)
     assert (figures.state, figures.counts) == (state, (1, 2))
     shown = {series.point: series.shown.time for series in run.series if series.shown is not None}
     assert figures.others == {point: shown[point] for point in OTHERS}

@@ -1,15 +1,16 @@
 """Compares two stored runs series by series, with launches as the unit of replication (docs/methods.md).
 
-A launch's value is the median of its measurements' medians in one machine state. States are classified over the
-measurements of both runs together. Runs on two CPU models are classified separately, and their states are matched by
-name.
+A launch's value is the median of its measurements' medians in one machine state: that of the tables of base, else of
+new, where both runs have it. States are classified over the measurements of both runs together, since one that was slow
+throughout shows it only next to the other. Runs on two CPU models are classified separately, and their states are
+matched by name.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hockney.analysis.compare.differences import contention_of, differences, is_unchanged, renamed
@@ -17,10 +18,10 @@ from hockney.analysis.compare.drift import Drift, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
-from hockney.model import DIGITS, NOT_MEASURED, Definition, MachineProbe, Point, PointStatus, RunInfo
-from hockney.results.store import MeasurementSummary, Store, StoredPoint, StoredRun
-from hockney.stats import CONFIDENCE, MIXED, State, classify, classify_both, of_one_batch, place
-from hockney.stats.figures import STREAM_EVENTS_MIN
+from hockney.model import DIGITS, NOT_MEASURED, MachineProbe, Point, PointStatus, RunInfo
+from hockney.results.runs import Run, Series, classify_together
+from hockney.results.store import Store
+from hockney.stats import CONFIDENCE, State, place
 from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, level, shifts
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
@@ -34,23 +35,14 @@ BETWEEN_RUNS = 0.04  # the standard deviation of a ratio of two unchanged runs, 
 class RunSeries:
     """One series in one run.
 
-    `launches`: the numbers of those with samples. `times_ns`: by machine state; `definition`: how samples became times.
-    `is_short`: a stream with fewer than 8 events per sample. `digits`: the rounding error of imported times, as a
-    fraction.
+    `launches`: the numbers of those with samples. `times_ns`: by machine state, then launch. `digits`: the rounding
+    error of imported times, as a fraction.
     """
 
-    run: StoredRun
-    stored: StoredPoint
-    launches: set[int] = field(default_factory=set)
+    series: Series
+    launches: set[int]
     times_ns: dict[str, dict[int, list[float]]] = field(default_factory=dict)
-    definition: Definition | None = None
-    is_short: bool = False
     digits: float = 0.0
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether its clock is a model's without noise."""
-        return bool(self.run.info.plan.get("virtual", {}).get(self.stored.point.transport))
 
 
 def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0, first_launch: int = 0) -> Comparison:
@@ -62,22 +54,19 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
     if base_id == new_id:
         raise UsageError(f"run {base_id} can't be compared with itself: name another one")
     with store.snapshot():
-        runs = store.run(base_id), store.run(new_id)
-        points = store.points(base_id), store.points(new_id)
-        measurements = store.summaries(base_id), store.summaries(new_id)
-    infos = runs[0].info, runs[1].info
-    pair_names = names_of_pair(*infos)
-    names = pair_names or renamed(*({stored.point.transport for stored in of_run} for of_run in points))
-    probes = [[measurement.probe for measurement in of_run] for of_run in measurements]
-    models = [(info.facts.get("cpu") or {}).get("model") for info in infos]
-    states = classify_both(*probes) if models[0] == models[1] else tuple(map(classify, probes))
-    base, base_probes = _read(runs[0], points[0], measurements[0], states[0], names, 0)
-    new, new_probes = _read(runs[1], points[1], measurements[1], states[1], {}, first_launch)
+        runs = Run(store, base_id), Run(store, new_id)
+        infos = runs[0].info, runs[1].info
+        models = [(info.facts.get("cpu") or {}).get("model") for info in infos]
+        if models[0] == models[1]:
+            classify_together(*runs)
+        pair_names = names_of_pair(*infos)
+        names = pair_names or renamed(*({series.point.transport for series in run.series} for run in runs))
+        (base, base_probes), (new, new_probes) = _read(runs[0], names, 0), _read(runs[1], {}, first_launch)
     common = {point: (base[point], new[point]) for point in new if point in base}
     common = {
         point: sides
         for point, sides in common.items()
-        if any(side.launches or side.stored.status is not PointStatus.SKIPPED for side in sides)
+        if any(side.launches or side.series.status is not PointStatus.SKIPPED for side in sides)
     }
     most = [max((len(series.launches) for series in of_run.values()), default=0) for of_run in (base, new)]
     if not common or not any(most):
@@ -95,16 +84,13 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         drift_data = (base_probes, new_probes, sleeping) if is_unchanged(changed) else None
     else:
         changed = (*(Difference("transport", *pair) for pair in names.items()), *changed)
-        series, quadruples = [], _quadruples(common, measurements)
-        for point, sides in common.items():
-            missing = tuple(why for why in _missing(*sides) if why.code in _NOT_MEASURED)
-            series.append(match_pairs(point, quadruples[point], missing))
-        drift_data = None
+        series, drift_data = [_match_sides(point, *sides) for point, sides in common.items()], None
     changes = []
     for change in judge(series, drift_data, margin):
         before, after = common[change.point]
         launches = len(before.launches), len(after.launches)
-        changes.append(replace(change, is_short=before.is_short or after.is_short, launches=launches))
+        is_short = any(side.series.shown is not None and side.series.shown.is_short for side in (before, after))
+        changes.append(replace(change, is_short=is_short, launches=launches))
     return Comparison(
         base=base_id,
         new=new_id,
@@ -122,39 +108,27 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
     )
 
 
-def _read(
-    run: StoredRun,
-    stored: Iterable[StoredPoint],
-    measurements: Sequence[MeasurementSummary],
-    states: Sequence[State],
-    names: Mapping[str, str],
-    first_launch: int,
-) -> tuple[dict[Point, RunSeries], Probes]:
+def _read(run: Run, names: Mapping[str, str], first_launch: int) -> tuple[dict[Point, RunSeries], Probes]:
     """The series of a run by their points, named as in the new run, and the machine probes of all of them."""
-    by_id = {row.id: RunSeries(run, row) for row in stored}
-    numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
-    for each in measurements:
-        if each.samples:
-            # It changes only where a later version resumed the run. Of one run, equal definitions are one object.
-            by_id[each.point_id].definition = each.definition
-            if numbers[each.launch_id] >= first_launch:
-                by_id[each.point_id].launches.add(numbers[each.launch_id])
+    by_point: dict[Point, RunSeries] = {}
     probes: dict[str, dict[int, list[MachineProbe]]] = {}
-    conditions = ((state, each.definition) for each, state in zip(measurements, states, strict=True))
-    of_batch = of_one_batch([each.point_id for each in measurements], [each.batch for each in measurements], conditions)
-    for each, state, is_counted in zip(measurements, states, of_batch, strict=True):
-        series, number = by_id[each.point_id], numbers[each.launch_id]
-        is_counted = is_counted and each.definition is series.definition and number >= first_launch
-        if each.median_ns and is_counted and state is not MIXED:
-            series.times_ns.setdefault(state.name, {}).setdefault(number, []).append(each.median_ns)
-            probes.setdefault(state.name, {}).setdefault(number, []).append(each.probe)
-            if DIGITS in each.counters:
-                series.digits = min(each.counters[DIGITS][0] / each.median_ns, 0.5)
-            is_short = 0 < each.batch * each.definition.divisor < STREAM_EVENTS_MIN
-            series.is_short = is_short and series.stored.point.is_stream
-    of_points = (series.stored.point for series in by_id.values())
-    renamed_points = (replace(point, transport=names.get(point.transport, point.transport)) for point in of_points)
-    return dict(zip(renamed_points, by_id.values(), strict=True)), probes
+    numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
+    for series in run.series:
+        made = {numbers[each.launch_id] for each, _ in series.pairs if each.samples}
+        side = RunSeries(series, {number for number in made if number >= first_launch})
+        point = series.point
+        by_point[replace(point, transport=names.get(point.transport, point.transport))] = side
+        if series.status is PointStatus.FAILED:
+            continue  # its samples may be wrong
+        for figure in (row for row in series.figures() if not row.is_mixed):
+            for each in figure.measurements:
+                number = numbers[each.launch_id]
+                if each.median_ns and number >= first_launch:
+                    side.times_ns.setdefault(figure.state, {}).setdefault(number, []).append(each.median_ns)
+                    probes.setdefault(figure.state, {}).setdefault(number, []).append(each.probe)
+                    if DIGITS in each.counters:
+                        side.digits = min(each.counters[DIGITS][0] / each.median_ns, 0.5)
+    return by_point, probes
 
 
 # ---- one series -----------------------------------------------------------------------------------------------------
@@ -180,16 +154,16 @@ class MatchedSeries:
 
 
 def _match(point: Point, base: RunSeries, new: RunSeries, between: float) -> MatchedSeries:
-    best = most_telling(base.times_ns, new.times_ns)
+    best = most_telling(base, new)
     reasons = tuple(_missing(base, new)) or tuple(_incomparable(base, new))
     if reasons or best is None:
-        return MatchedSeries(point, None, (_any_state(base.times_ns), _any_state(new.times_ns)), reasons)
+        return MatchedSeries(point, None, (_any_state(base), _any_state(new)), reasons)
     times_ns = _medians_ns(base.times_ns[best]), _medians_ns(new.times_ns[best])
     counts = len(times_ns[0]), len(times_ns[1])
-    if base.is_exact and new.is_exact:
+    if base.series.is_exact and new.series.is_exact:
         return MatchedSeries(point, None, times_ns, exact=True)
     if not can_decide(*counts):
-        runs = base.run.id, new.run.id
+        runs = base.series.run.id, new.series.run.id
         facts = {"state": best, "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
     return MatchedSeries(point, best, times_ns, reasons, digits=(base.digits, new.digits), between=between)
@@ -198,9 +172,9 @@ def _match(point: Point, base: RunSeries, new: RunSeries, between: float) -> Mat
 def _missing(*sides: RunSeries) -> Iterator[Reason]:
     """Why a series has no times."""
     for side in sides:
-        stored, facts = side.stored, {"run": side.run.id}
-        if stored.status in NOT_MEASURED:
-            yield Reason(ReasonCode(stored.status.value), {**facts, "message": stored.reason or "no reason is known"})
+        series, facts = side.series, {"run": side.series.run.id}
+        if series.status in NOT_MEASURED:
+            yield Reason(ReasonCode(series.status.value), {**facts, "message": series.reason or "no reason is known"})
         elif not side.times_ns:
             yield Reason(ReasonCode.NO_STEADY_STATE if side.launches else ReasonCode.NO_SAMPLES, facts)
 
@@ -208,35 +182,37 @@ def _missing(*sides: RunSeries) -> Iterator[Reason]:
 def _incomparable(base: RunSeries, new: RunSeries) -> Iterator[Reason]:
     """Why times of a series in both runs are not compared; one reason at most."""
     states = [sorted(side.times_ns, key=place) for side in (base, new)]
-    if base.definition != new.definition:
+    if len({side.series.shown.definition for side in (base, new) if side.series.shown}) > 1:
         yield Reason(ReasonCode.OTHER_DEFINITION)
-    elif base.run.info.is_imported != new.run.info.is_imported:
+    elif base.series.run.info.is_imported != new.series.run.info.is_imported:
         yield Reason(ReasonCode.STATE_UNKNOWN)
     elif set(states[0]).isdisjoint(states[1]):
-        facts = {"base": states[0], "new": states[1], "runs": (base.run.id, new.run.id)}
+        facts = {"base": states[0], "new": states[1], "runs": (base.series.run.id, new.series.run.id)}
         yield Reason(ReasonCode.NO_COMMON_STATE, facts)
 
 
-def most_telling(before: Mapping[str, _Launches], after: Mapping[str, _Launches]) -> str | None:
+def most_telling(base: RunSeries, new: RunSeries) -> str | None:
     """The state to compare, of those that both sides have; None without one.
 
-    One that can decide, uncontended, with most launches, then most measurements.
+    One that can decide, then that of the tables of base, then of new, then an uncontended one, with most launches, then
+    most measurements.
     """
+    shown = [side.series.run.state_of(*side.series.job) for side in (base, new)]
 
-    def weight(state: str) -> tuple[bool, bool, int, int, int]:
-        sides = before[state], after[state]
+    def weight(state: str) -> tuple[bool, list[bool], bool, int, int, int]:
+        sides = base.times_ns[state], new.times_ns[state]
         launches = [len(side) for side in sides]
         measurements = min(sum(map(len, side.values())) for side in sides)
-        is_quiet = not State(state, None).is_contended
-        return can_decide(*launches), is_quiet, min(launches), sum(launches), measurements
+        is_shown, is_quiet = [state == each for each in shown], not State(state, None).is_contended
+        return can_decide(*launches), is_shown, is_quiet, min(launches), sum(launches), measurements
 
-    return max(sorted(before.keys() & after.keys(), key=place), key=weight, default=None)
+    return max(sorted(base.times_ns.keys() & new.times_ns.keys(), key=place), key=weight, default=None)
 
 
-def _any_state(states: Mapping[str, _Launches]) -> list[float]:
+def _any_state(side: RunSeries) -> list[float]:
     """The launch medians of the most telling state."""
-    state = most_telling(states, states)
-    return [] if state is None else _medians_ns(states[state])
+    state = most_telling(side, side)
+    return [] if state is None else _medians_ns(side.times_ns[state])
 
 
 def _medians_ns(launches: _Launches) -> list[float]:
@@ -255,19 +231,19 @@ def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
     return dict(links[0].get("names") or {})
 
 
-def _quadruples(
-    common: Mapping[Point, tuple[RunSeries, RunSeries]], measurements: Sequence[Sequence[MeasurementSummary]]
-) -> dict[Point, Quadruples]:
-    """The measurements of each series in both runs."""
-    quadruples: dict[Point, dict[int, dict[int, tuple[list[float], list[float]]]]] = {point: {} for point in common}
-    for number, of_run in enumerate(measurements):
-        series = {sides[number].stored.id: (sides[number].run, quadruples[point]) for point, sides in common.items()}
-        for measurement in of_run:
-            if measurement.median_ns and measurement.point_id in series:
-                run, of_series = series[measurement.point_id]
-                of_launch = of_series.setdefault(run.launches[measurement.launch_id].index, {})
-                of_launch.setdefault(measurement.round, ([], []))[number].append(measurement.median_ns)
-    return dict(quadruples)
+def _match_sides(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
+    """As match_pairs, of a series that was measured and has a figure on both sides: of ranges no interval is made."""
+    sides = base, new
+    missing = tuple(why for why in _missing(*sides) if why.code in _NOT_MEASURED)
+    quadruples: dict[int, dict[int, tuple[list[float], list[float]]]] = {}
+    for number, side in enumerate(() if missing else sides):
+        for each, _ in side.series.pairs:
+            if each.median_ns:
+                of_launch = quadruples.setdefault(side.series.run.launches[each.launch_id].index, {})
+                of_launch.setdefault(each.round, ([], []))[number].append(each.median_ns)
+    shown = [(side.series.run.id, side.series.shown) for side in sides]
+    ranges = (Reason(ReasonCode.ONLY_RANGE, {"run": run}) for run, figure in shown if figure and figure.is_range)
+    return match_pairs(point, quadruples, missing or tuple(ranges))
 
 
 def launch_ratios(quadruples: Quadruples) -> list[float]:
@@ -286,7 +262,7 @@ def launch_ratios(quadruples: Quadruples) -> list[float]:
 
 def match_pairs(point: Point, quadruples: Quadruples, missing: tuple[Reason, ...]) -> MatchedSeries:
     """A series of two runs measured in alternation; `missing`: why it was not measured."""
-    ratios = launch_ratios(quadruples)
+    ratios = [] if missing else launch_ratios(quadruples)
     if not missing and len(ratios) < PAIRS_MIN:
         missing = (Reason(ReasonCode.FEW_PAIRS, {"pairs": len(ratios), "needed": PAIRS_MIN}),)
     pairs = [pair for rounds in quadruples.values() for pair in rounds.values()]

@@ -9,7 +9,7 @@ from typing import Any
 from hockney.analysis.compare.values import COMMIT, CPU, HOST, Contention, Difference
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.model import Launch, RunStatus
-from hockney.results.store import StoredRun
+from hockney.results.runs import Run
 from hockney.worker.catalogue import split_name
 from hockney.worker.mpi_transport import split_library
 
@@ -62,7 +62,7 @@ def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
     return {old[0]: new[0] for old, new in kinds.values() if len(old) == len(new) == 1}
 
 
-def differences(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> tuple[Difference, ...]:
+def differences(base: Run, new: Run, names: Mapping[str, str]) -> tuple[Difference, ...]:
     """All differences, the most informative first. `names`: the new run's name of each transport of base."""
     facts = base.info.facts, new.info.facts
     values: list[tuple[str, str | None, str | None]] = [("hockney", base.info.version, new.info.version)]
@@ -95,7 +95,7 @@ def is_unchanged(listed: Iterable[Difference]) -> bool:
     return all(difference.what in (HOST, COMMIT) for difference in listed)
 
 
-def contention_of(*runs: StoredRun) -> tuple[Contention, ...]:
+def contention_of(*runs: Run) -> tuple[Contention, ...]:
     """The contention in each run, and whether the run was stopped.
 
     A resumed run repeats the check, so of each kind only the last counts; but every load of other programs during
@@ -127,7 +127,7 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _variable(run: StoredRun, name: str) -> str | None:
+def _variable(run: Run, name: str) -> str | None:
     """A variable's value, "inherited" of a side that did not set it, "not set", or None if that is not known."""
     environment = run.info.facts.get("environment")
     if environment is None:
@@ -137,7 +137,7 @@ def _variable(run: StoredRun, name: str) -> str | None:
     return absent if value is None else _text(value) or "empty"
 
 
-def _of_launches(base: StoredRun, new: StoredRun, names: Mapping[str, str]) -> Iterator[Difference]:
+def _of_launches(base: Run, new: Run, names: Mapping[str, str]) -> Iterator[Difference]:
     """Differences of libraries, CPUs and hosts of the transports in both runs; one line if several share it."""
     kinds: dict[str, Callable[[Launch], str]] = {
         "library": lambda launch: launch.library,

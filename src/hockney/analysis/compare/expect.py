@@ -252,13 +252,13 @@ def _by_class(
     """
     class_of = classes_of(run)
     by_class: dict[str | None, dict[Series, set[int]]] = {}
-    for series, measurements in run.summaries():
+    for series in run.series:
         point, options_of = series.point, series.point.options
         if table.pair_class is not None:
             options_of = tuple(option for option in options_of if option[0] not in ("source", "target"))
         if (point.pattern, options_of) != (table.pattern, options):
             continue
-        ids = {measurement.launch_id for measurement, _ in measurements}
+        ids = {measurement.launch_id for measurement, _ in series.pairs}
         if not ids or series.status in NOT_MEASURED:  # then it is in each class that it might have been measured in
             kind = (point.transport, point.ranks)
             ids |= {id_ for id_, launch in run.launches.items() if (launch.transport, launch.ranks) == kind}

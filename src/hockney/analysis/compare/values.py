@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ class ReasonCode(enum.Enum):
     OTHER_DEFINITION = "other definition"  # the time of the pattern is defined otherwise
     FEW_LAUNCHES = "few launches"  # state; base, new: launches in it; needed; runs
     FEW_PAIRS = "few launch pairs"  # pairs, needed: of an interleaved pair
+    ONLY_RANGE = "only a range"  # run: of an interleaved pair; its figure has no interval in one machine state
     WIDE_INTERVAL = "wide interval"  # by: a fraction; a change by more than that is not excluded
     DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", "wake-ups", a transport, or "other series"
     NOT_SIGNIFICANT = "not significant"  # of a check: the ratio is beyond the margin, its interval is not
@@ -211,9 +213,10 @@ class Comparison:
         A run with too few launches, or without a state that lasts, gets twice its launches, LAUNCHES_WANTED at least;
         so does the run with fewer where intervals are wide.
         """
-        wide = [change.shift for change in self.changes if change.has(ReasonCode.WIDE_INTERVAL) and change.shift]
-        if self.interleaved and (wide or any(change.has(ReasonCode.FEW_PAIRS) for change in self.changes)):
-            return [more_pairs(self.infos[0], 2 * max((shift.n_new for shift in wide), default=LAUNCHES_WANTED))]
+        few = (ReasonCode.WIDE_INTERVAL, ReasonCode.FEW_PAIRS, ReasonCode.ONLY_RANGE)
+        if self.interleaved and any(change.has(code) for change in self.changes for code in few):
+            return [more_pairs(self.infos[0], 2 * max(LAUNCHES_WANTED, *self.launches))]
+        wide = any(change.has(ReasonCode.WIDE_INTERVAL) for change in self.changes)
         reasons = [(change, reason) for change in self.changes for reason in change.reasons]
         wanted: list[int] = []
         for side, (name, run) in enumerate((("base", self.base), ("new", self.new))):
@@ -253,6 +256,19 @@ class Comparison:
     def without_common_state(self) -> list[SeriesChange]:
         """The series that the two runs measured in different machine states."""
         return [change for change in self.changes if change.is_without_common_state]
+
+    @functools.cached_property
+    def is_by_factor(self) -> bool:
+        """Whether changes are told as factors, not in per cent: one is to half or double the time, or more."""
+        known = (change.shift and change.shift.estimate for change in self.changes)
+        return any(ratio and (ratio.low >= 2 or ratio.high <= 0.5) for ratio in known)
+
+    @property
+    def equal_within(self) -> float:
+        """By which fraction series without a difference may differ: that of the margin, or where an interval ends."""
+        same = (change.shift for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
+        known = [shift.estimate for shift in same if shift is not None and shift.estimate is not None]
+        return max(self.margin - 1, *(max(ratio.high - 1, 1 - ratio.low) for ratio in known), 0.0)
 
     @property
     def widest(self) -> SeriesChange | None:

@@ -44,12 +44,16 @@ class Basics:
 
 @dataclass(frozen=True)
 class Figures:
-    """The times of a transport in a run, those that tables show. `state` is that of the two ranks, or None."""
+    """The times of a transport in a run, those that tables show.
+
+    `state` is that of the two ranks, or None. `has_ranges`: the bounds of a basic figure are no interval of one state.
+    """
 
     transport: str
     state: str | None
     basics: tuple[Basics, ...]
     others: dict[Point, Estimate]
+    has_ranges: bool = False
 
     @property
     def complete(self) -> tuple[Basics, ...]:
@@ -75,6 +79,7 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
     }
     basics: dict[int, Basics] = {}
     others: dict[Point, Estimate] = {}
+    has_ranges = False
     for series in run.series:
         point, figure = series.point, series.shown
         if point.transport != transport or point.background or point.rate_hz or series.status is PointStatus.FAILED:
@@ -83,9 +88,11 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
             continue
         if (point.pattern, point.options, point.bytes) in left_out or not _takes(basics, figure):
             others[point] = figure.time
+        else:
+            has_ranges |= figure.is_range
     state = run.state_of(transport, 2)
     state = None if state == UNKNOWN.name else state
-    return Figures(transport, state, tuple(basics[size] for size in sorted(basics)), others)
+    return Figures(transport, state, tuple(basics[size] for size in sorted(basics)), others, has_ranges)
 
 
 def _takes(basics: dict[int, Basics], figure: Figure) -> bool:

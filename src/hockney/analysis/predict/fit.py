@@ -101,16 +101,23 @@ class Fit:
         return segments
 
     def resampled(self, count: int, seed: int = 0) -> Iterator[Fit]:
-        """Fits to figures drawn from their intervals, as normal values; none of exact figures."""
+        """Fits to figures drawn from their bounds; none of exact figures."""
         if all(time.low == time.high for basics in self.figures.basics for time in basics.times.values()):
             return
         draw = random.Random(seed)
         for _ in range(count):
             drawn = tuple(
-                replace(basics, times={name: _drawn(time, draw) for name, time in basics.times.items()})
+                replace(basics, times={name: self._drawn(time, draw) for name, time in basics.times.items()})
                 for basics in self.figures.basics
             )
             yield replace(self, figures=replace(self.figures, basics=drawn))
+
+    def _drawn(self, time: Estimate, draw: random.Random) -> Estimate:
+        """A normal value, as its interval has it; with ranges any value within the bounds."""
+        half = (time.high - time.low) / 2
+        value = draw.uniform(time.low, time.high) if self.figures.has_ranges else draw.gauss(time.value, half / 1.96)
+        value = max(value, 0.05 * time.value)  # none is zero
+        return Estimate(value, value, value)
 
 
 def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | NoFit:
@@ -123,11 +130,6 @@ def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | 
     thresholds = thresholds_of(transport, run.facts, library, launcher)
     title = f"fitted to run {run.id}{f', {figures.state}' if figures.state else ''}"
     return Fit(figures, tuple(sorted({threshold.first_bytes for threshold in thresholds})), title)
-
-
-def _drawn(time: Estimate, draw: random.Random) -> Estimate:
-    value = max(draw.gauss(time.value, (time.high - time.low) / 2 / 1.96), 0.05 * time.value)  # none is zero
-    return Estimate(value, value, value)
 
 
 # ---- one size ------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
     ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -abs(_change(alike))))
     names = names_of(comparison)
     columns = ("series", f"run {comparison.base}", f"run {comparison.new}", "change (95 % interval)", "verdict")
-    table = TextTable(title, columns, text_rows(row(alike, names) for alike in ranges))
+    table = TextTable(title, columns, text_rows(row(alike, comparison, names) for alike in ranges))
     changed, load = differences_texts(comparison), load_sentences(comparison)
     return ComparisonItem(title, f"{counts_text(comparison)}.", table, changed, load)
 

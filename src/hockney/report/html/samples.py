@@ -38,13 +38,13 @@ def distribution_chart(material: Material) -> Chart:
 
     single = [
         series
-        for series, measurements in material.run.summaries()
+        for series in material.run.series
         if not series.is_harness
         and series.status is not PointStatus.FAILED
         and not any(name in ("source", "target", "round") for name, _ in series.point.options)
-        and measurements
-        and max(measurement.batch for measurement, _ in measurements) == 1
-        and sum(measurement.samples for measurement, _ in measurements) >= P99_SAMPLES_MIN
+        and (figure := series.shown) is not None
+        and figure.batch == 1
+        and (figure.n_samples or 0) >= P99_SAMPLES_MIN
     ]
     views: dict[str, list[Line]] = {}
     for series in _spread_out(single):
