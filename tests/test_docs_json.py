@@ -219,7 +219,7 @@ def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) ->
             FittedLine(*where, 8, 64, 2, None, None, None, 0.1),
         ),
         (Parameters(*where, loggp),),
-        (Layer("tcp", "unix", "near", 1.0, 0.5, 2.0, 8, 64, True),),
+        (Layer("tcp", "unix", "near", 8, 1.0, 0.5, 2.0, True),),
         (NotChecked(Absence.NOT_MEASURED, "LogGP", "delays", how=fix), NotChecked(Absence.INSUFFICIENT_DATA, "lines")),
         (Note("one launch", fix=fix), Note("still running")),
         (OffLine(*where, 16, estimate),),

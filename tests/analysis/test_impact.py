@@ -70,9 +70,9 @@ def test_a_finding_has_the_tails_of_both_or_none(
     )
 
 
-def impact(size_bytes: int, factor: float, low: float | None) -> Impact:
+def impact(size_bytes: int, factor: float, low: float | None, transport: str = "tcp") -> Impact:
     times = Times(100.0, None, None)
-    return Impact(make_point(size_bytes, "tcp"), Interval(factor, low, 9.0, 8, 0.95), "launches", 8, times, times)
+    return Impact(make_point(size_bytes, transport), Interval(factor, low, 9.0, 8, 0.95), "launches", 8, times, times)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,9 @@ def impact(size_bytes: int, factor: float, low: float | None) -> Impact:
         ([impact(8, 1.2, None)], []),
         ([impact(8, 2.0, 1.5), impact(64, 3.0, 1.1), impact(512, 2.5, 2.4)], [64]),
         ([impact(8, 2.0, 1.5), impact(64, 3.0, 1.0)], [8]),
+        ([impact(8, 2.0, 1.5, "null")], []),
     ],
-    ids=["surely", "not surely", "no interval", "the greatest", "the greatest that is sure"],
+    ids=["surely", "not surely", "no interval", "the greatest", "the greatest that is sure", "of the harness"],
 )
 def test_the_point_that_is_slowed_most_is_named_if_by_a_twentieth(impacts: list[Impact], sizes: list[int]) -> None:
     findings = found("impacts of a background", reading(impacts=Impacts("incast", tuple(impacts))))

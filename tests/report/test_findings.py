@@ -11,16 +11,27 @@ from typing import Any
 import pytest
 
 import hockney
-from hockney.analysis.finding import Absence, NotChecked
+from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
-from hockney.report.findings import check_name, fact_text, fix_sentence, gap_text
+from hockney.report.findings import check_name, fact_text, fix_sentence, gap_text, sentence_of
 from hockney.stats.fit import Estimate
 
 
 def test_a_gap_and_a_fix_without_words_are_their_codes() -> None:
     gap = NotChecked(Absence.NOT_MEASURED, "a new check", "rank 1 hung")
     assert (check_name(gap), gap_text(gap), fix_sentence(Fix("Wait."))) == ("a new check", "rank 1 hung", "Wait")
+
+
+@pytest.mark.parametrize(
+    ("code", "facts", "begins"),
+    [
+        ("late host", {"host": "n3"}, "n3 answers late."),
+        ("far above the floor", {"path": "tcp"}, "Slow for short messages."),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_unless_with_a_name(code: str, facts: dict[str, Any], begins: str) -> None:
+    assert sentence_of(Finding(code, Subject(), facts)).startswith(begins)
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 12])
@@ -44,9 +55,9 @@ def test_of_a_long_list_the_first_five_are_printed_and_the_others_counted(count:
         ("cause", "luck", "luck"),
         ("sizes_bytes", (8, 2048), "8 B, 2 KiB"),
         ("time_ns", Estimate(1900.0, 1720.0, 2050.0), "1.90 us ±10%"),
-        ("change_ns", Estimate(19.0, -1.0, 25.0), "19.0 ns (-1.00 to 25.0 ns)"),
-        ("busy_share", Estimate(0.25, 0.20, 0.28), "25% (20% to 28%)"),
-        ("time_ns", Estimate(1900.0, 720.0, 2050.0), "1.90 us (720 ns to 2.05 us)"),
+        ("change_ns", Estimate(19.0, -1.0, 25.0), "19.0 ns (95 % CI -1.00 to 25.0 ns)"),
+        ("busy_share", Estimate(0.25, 0.20, 0.28), "25% (95 % CI 20% to 28%)"),
+        ("time_ns", Estimate(1900.0, 720.0, 2050.0), "1.90 us (95 % CI 720 ns to 2.05 us)"),
         ("time_ns", Estimate(1900.0, 1900.0, 1900.0), "1.90 us"),
         ("time_ns", Estimate(2050.0, 1720.0, 2050.0), "1.72 to 2.05 us"),
         ("time_ns", Estimate(720.0, 720.0, 2050.0), "720 ns to 2.05 us"),

@@ -170,7 +170,8 @@ def test_the_screens(capsys: pytest.CaptureFixture[str]) -> None:
     assert "its mpicc fails; mend it" in capsys.readouterr().out
     assert execute(["list", "matrix"]) == 0
     output = capsys.readouterr().out
-    assert "no (1): the pattern needs nonblocking, which the transport does not offer" in output
+    assert "no (1): the pattern needs several messages under way at once, which the transport does not" in output
+    assert "(2)" not in output
     assert "native: " in output
     assert execute(["list", "patterns"]) == 0
     assert "auto|native" in capsys.readouterr().out

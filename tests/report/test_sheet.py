@@ -12,10 +12,11 @@ from tests.builders import make_launch
 from tests.report.cells import shown
 from tests.report.runs import FACTS, LIBRARIES, Made, options, store_quick, store_run
 
+from hockney.analysis.explain import explain_run
 from hockney.analysis.finding import Finding, Subject
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.errors import Fix
+from hockney.errors import Fix, HockneyError
 from hockney.model import Point, PointStatus
 from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
@@ -83,9 +84,7 @@ def test_a_full_sheet_fits_one_screen(
     store_quick(tmp_path / "r.db")
     failures = [Failure("pipe", PointStatus.FAILED, number, f"rank {number} ended") for number in range(1, 5)]
     long = "with a long name " * 15
-    findings = [
-        Finding(f"kind {number} {long}", Subject("shm"), {"cost_ns": 9.0}, effect=number) for number in range(9)
-    ]
+    findings = [Finding(f"kind {number} {long}", Subject("shm"), {"cost_ns": 9.0}) for number in reversed(range(9))]
     with open_results(tmp_path / "r.db") as results:
         run = results.run()
         print_sheet(replace(make_sheet(run), failures=tuple(failures)), run, [Missing("pvm", "no PVM", "-")], findings)
@@ -334,6 +333,36 @@ def test_a_sheet_without_intervals_has_ranges(tmp_path: Path, capsys: pytest.Cap
     text = shown(tmp_path, capsys)
     assert re.search(r"^shm +50 ns \(50–50\)", text, re.MULTILINE)
     assert "a–b: the range seen where measurements are too few for an interval" in text
+
+
+def test_a_sheet_without_a_figure_of_one_state_is_shown_without_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three measurements in each of two states: together they have an interval, alone none."""
+    made = [pingpong(n, 500 + 0.1 * n, measurements=3) for n in SIZES]
+    made = [replace(one, then=replace(one, time_ns=3 * one.time_ns, floor_ns=160.0)) for one in made]
+    (row_of_shm,) = sheet_of(tmp_path, *made).rows
+    latency = row_of_shm.values["latency_ns"]
+    assert latency is not None
+    assert (latency.is_mixed, latency.has_interval, row_of_shm.values["r_inf_bytes_per_s"]) == (True, True, None)
+    with open_results(tmp_path / "r.db") as results, pytest.raises(HockneyError, match="in one machine state"):
+        explain_run(results.run())
+    text = shown(tmp_path, capsys)
+    assert re.search(r"^shm +\S+ \S+ \(\S+–\S+\)", text, re.MULTILINE)
+    assert "indings" not in text
+
+
+def test_a_failed_point_has_no_figure(tmp_path: Path) -> None:
+    """Its samples may be wrong; those of its first rounds are stored."""
+    sheet_of(tmp_path, LATENCY, THREADS, oneway(1 << 18))
+    with Store.open(tmp_path / "r.db") as store:
+        store.set_status(1, LATENCY.point, PointStatus.FAILED, "byte 7 is wrong")
+    with open_results(tmp_path / "r.db") as results:
+        sheet = make_sheet(results.run())
+    assert [(row.transport, row.values["latency_ns"] is None) for row in sheet.rows] == [
+        ("shm", True),
+        ("threads", False),
+    ]
 
 
 def test_a_point_measured_only_in_another_state_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

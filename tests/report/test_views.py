@@ -11,13 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.report.runs import LIBRARIES, recorded_quick, store_run
+from tests.report.runs import LIBRARIES, recorded_quick, store_quick, store_run
 
+from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.predict.basics import figures_of
 from hockney.cli import execute
 from hockney.cli.words import format_interval
+from hockney.report.findings import grouped
 from hockney.report.html.curves import curves_of
+from hockney.report.html.findings import findings_of
 from hockney.report.html.material import material_of
 from hockney.report.html.tables import sheet_table
 from hockney.report.pictures import _points
@@ -173,6 +176,69 @@ def test_explain_and_predict_use_the_figures_that_are_shown(run: Run) -> None:
             if name in basics.times:
                 time = basics.times[name]
                 assert (time.value, time.low, time.high) == expected["tcp", pattern, basics.bytes][:3]
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recorded quick as it is."""
+    path = tmp_path_factory.mktemp("quick") / "r.db"
+    store_quick(path)
+    return path
+
+
+@pytest.mark.parametrize("every_state", [False, True])
+def test_the_line_of_the_sheet_is_the_last_one_that_explain_has(
+    every_state: bool, quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["explain", "--json", "--store", str(quick)]) == 0
+    lines = [line for line in json.loads(capsys.readouterr().out)["lines"] if line["pattern"] == "pingpong"]
+    last = {(line["transport"], line["state"]): line for line in lines}  # by ascending sizes
+    with open_results(quick) as results:
+        rows = make_sheet(results.run(), every_state=every_state).rows
+    known = 0
+    for row in rows:
+        for key in ("r_inf_bytes_per_s", "n_half_bytes"):
+            value = row.values[key]
+            if value is not None:
+                of_explain = last[row.transport, row.state][key]
+                assert {"value": value.value, "low": value.low, "high": value.high} == of_explain
+                known += 1
+    assert known > 5
+
+
+def test_the_layers_of_the_sheet_are_those_that_explain_has(quick: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_results(quick) as results:
+        sheet, explanation = make_sheet(results.run()), explain_run(results.run())
+    assert len(sheet.layers) > 3
+    assert {*sheet.layers} == {layer for layer in explanation.layers if layer.floor_ns is None}
+    screens = []
+    for command in (["show"], ["explain", "--all"]):
+        assert execute([*command, "--store", str(quick)]) == 0
+        screens.append(" ".join(capsys.readouterr().out.split()))
+    added = re.findall(r"Open MPI 4\.1\.4 adds \S+ \S+ ±\d+% to shm at 8 B", screens[0])
+    assert len(added) == 1
+    assert added[0] in screens[1]
+
+
+def test_findings_have_one_order_and_their_number_is_that_of_the_listed_ones(
+    quick: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_results(quick) as results:
+        run = results.run()
+        groups = grouped(explain_run(run).findings)
+        items = findings_of(material_of(results, run, [], lambda fix: " ".join(fix.argv)), ()).items
+    assert len(items) == len(groups) > 3
+    assert [item.is_problem for item in items] == sorted((item.is_problem for item in items), reverse=True)
+    screens = []
+    for command in (["explain"], ["show"]):
+        assert execute([*command, "--store", str(quick)]) == 0
+        screens.append(" ".join(capsys.readouterr().out.split()))
+        places = [screens[-1].find(f"- {item.about}: {item.title}.") for item in items]
+        listed = [place for place in places if place >= 0]
+        assert listed == sorted(listed)
+        assert listed
+    assert screens[0].startswith(f"run 1: {len(groups)} findings")
+    assert f"All findings ({len(groups)}):" in screens[1]
 
 
 def test_the_screens_print_the_figures_that_are_shown(run: Run, path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,15 @@ class Subject:
     sizes_bytes: tuple[int, ...] = ()
 
 
+# Of the others, a machine or a library that works as it should has some: a switch of protocols, a cache that ends.
+_PROBLEMS = {
+    *("slower than its parts", "broken scaling law", "slow rank or pair", "slow group", "outliers"),
+    *("yielding library", "far above the floor", "identical rows", "kinked scaling law", "two speeds"),
+    *("differing hosts", "wrong clock", "unusable host"),
+    *(f"{what} {where}" for what in ("slow", "late", "lossy") for where in ("host", "link", "uplink")),
+}
+
+
 @dataclass(frozen=True)
 class Finding:
     """One result of a detector. `cause` is a code, "" if none is known.
@@ -43,6 +52,16 @@ class Finding:
     fix: Fix | None = None
     effect: float = 0.0
     sources: tuple[str, ...] = ()
+
+    @property
+    def is_problem(self) -> bool:
+        """Whether something is wrong, and not only worth knowing."""
+        return self.code in _PROBLEMS
+
+    @property
+    def is_notable(self) -> bool:
+        """False for a documented size at which the curve shows no switch: only complete lists have it."""
+        return self.facts.get("answer") != "not seen"
 
 
 @dataclass(frozen=True)

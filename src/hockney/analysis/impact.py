@@ -7,12 +7,13 @@ it. All rounds count, in any machine state.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.finding import Finding, Subject
 from hockney.model import Measurement, Point, PointStatus
+from hockney.results.traits import transport_traits
 from hockney.stats import Interval, time_of
 from hockney.stats.figures import percentile
 
@@ -90,15 +91,17 @@ def _times(measurements: Sequence[Measurement]) -> Times:
     return Times(statistics.median(_medians_ns(measurements)), p99_ns, p999_ns)
 
 
-def greatest_impacts(impacts: Impacts | None) -> list[Finding]:
-    """Of each transport the point that its background slows most; none of a run without a background."""
+def greatest_impacts(impacts: Impacts | None, facts: Mapping[str, Any]) -> list[Finding]:
+    """Of each transport but the harness the point that its background slows most; none without a background."""
     greatest: dict[str, Impact] = {}
     if impacts is None:
         return []
     for impact in impacts.impacts:
         transport, low = impact.point.transport, impact.factor.low
         known = greatest.get(transport)
-        if low is not None and low > 1.05 and (known is None or impact.factor.value > known.factor.value):
+        if low is None or low <= 1.05 or transport_traits(facts, transport).is_harness:
+            continue
+        if known is None or impact.factor.value > known.factor.value:
             greatest[transport] = impact
     return [_finding(impact, impacts.background) for impact in greatest.values()]
 

@@ -21,12 +21,12 @@ from hockney.report.findings import (
     fix_sentence,
     gap_text,
     grouped,
-    is_notable,
     layer_text,
     note_text,
     sentence_of,
     title_of,
 )
+from hockney.report.words import figure_text
 from hockney.stats.fit import Estimate, LogGP
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
@@ -99,19 +99,20 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 
 def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
-    groups = sorted(grouped(explanation.findings), key=lambda group: not is_notable(group[0]))
+    groups = grouped(explanation.findings)
+    notable = [group for group in groups if group[0].is_notable]
     state = _main_state(explanation)
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
     gaps = _gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
-    for group in groups[:_FINDINGS_MAX]:
+    for group in notable[:_FINDINGS_MAX]:
         lines = finding_lines(group, names, state, is_short=True)
-        if not is_notable(group[0]) or (shown and len(lines) > room):
+        if shown and len(lines) > room:
             break
         room -= len(lines)
         shown.append(lines)
-    _print_head(explanation)
+    _print_head(explanation, len(groups))
     for lines in (*notes, *shown):
         render.lines(lines)
     hidden: dict[str, Sequence[object]] = {"finding": groups[len(shown) :], "layer": explanation.layers}
@@ -132,7 +133,7 @@ def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
 
 def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     """Every finding with its sources, fit and layer, and every check that was not made."""
-    _print_head(explanation)
+    _print_head(explanation, len(explanation.findings))
     for note in explanation.notes:
         render.note(_note_text(note))
     for finding in explanation.findings:
@@ -145,15 +146,15 @@ def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     if explanation.layers:
         render.title("Time that each layer adds to half a round trip")
     for layer in explanation.layers:
-        render.item(layer_text(layer))
+        render.item(f"{layer_text(layer, lambda name: names.get(name, name))} ({layer.state})")
     if explanation.not_checked:
         render.title("Not checked")
         for gap in explanation.not_checked:
             render.item(gap_line(gap), style="dim")
 
 
-def _print_head(explanation: Explanation) -> None:
-    count = len(explanation.findings)
+def _print_head(explanation: Explanation, count: int) -> None:
+    """Print the heading, with the number of findings that the screen lists or counts."""
     state = _main_state(explanation)
     text = f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}"
     render.title(f"{text}, state {state}" if state else text, first=True)
@@ -292,10 +293,9 @@ def _name(curve: FittedLine | OffLine | Parameters) -> str:
 
 
 def with_half_width(value: Estimate | None, text: Callable[[float], str]) -> str:
-    """`133 ns ±1.2%`: the larger half-width; a range where that is half the value or more."""
+    """`133 ns ±2%`, or `1.2 us (0.7–1.9)` as tables of figures have it."""
     if value is None:
         return "-"
     if value.low <= 0:  # none of these values can be
         return f"at most {text(value.high)}" if value.high > 0 else "below 0"
-    half_width = value.relative
-    return f"{text(value.value)} ±{half_width:.1%}" if half_width < 0.5 else f"{text(value.low)} to {text(value.high)}"
+    return " ".join(figure_text(value, text)).rstrip()

@@ -149,9 +149,11 @@ def _print_matrix(matrix: Mapping[str, Mapping[str, Pairing]]) -> None:
     rows = []
     for transport, row in matrix.items():
         cells = [transport]
-        for pairing in row.values():
-            needs = f"the pattern needs {' and '.join(pairing.missing)}, which the transport does not offer"
-            reason = needs if pairing.missing else pairing.why or ""
+        for pattern, pairing in row.items():
+            reason = pairing.why or ""
+            if pairing.missing:  # one reason for all that lack the same
+                reason = reason.replace(f"{pattern} needs", "the pattern needs")
+                reason = reason.replace(f"which {transport} does", "which the transport does")
             cells.append(pairing.runs or marks.setdefault(reason, f"no ({len(marks) + 1})"))
         rows.append(cells)
     patterns = next(iter(matrix.values()), {})

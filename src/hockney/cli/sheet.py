@@ -16,7 +16,7 @@ from hockney.cli.render import TableColumn
 from hockney.cli.rerun import fix_text, typed
 from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, launches_advice, of_warnings, state_text
 from hockney.model import PointStatus, Warning_
-from hockney.report.findings import is_notable
+from hockney.report.findings import grouped, layer_text
 from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, Value, marks_text
 from hockney.report.words import SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
@@ -55,7 +55,7 @@ def print_sheet(
         _print_definitions(sheet, run)
     caveats, left = caveat_lines(_caveats(sheet, missing, findings, verbose=verbose), verbose=verbose)
     more = (typed("explain", run.id), typed("show", run.id, "-v"))
-    all_findings = f"All findings ({len(findings)}): {more[0]}. " if findings else ""
+    all_findings = f"All findings ({len(grouped(findings))}): {more[0]}. " if findings else ""
     others = f", {counted(left, 'more caveat')} and" if left else " and"
     footer = render.wrapped(f"{all_findings}Definitions{others} fixes: {more[1]}", rest="  ")
     around = count + len(caveats) + 2 * bool(caveats) + len(footer) + 1
@@ -217,27 +217,27 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
         transport = finding.subject.transport
         return rows[transport].full_name if transport in rows else transport
 
-    groups = [[finding] for finding in sorted(findings, key=lambda finding: -finding.effect)]
+    groups = [[finding] for finding in findings]
     if lines_max is not None:
-        alike: dict[str, list[Finding]] = {}
-        for (finding,) in groups:
-            if is_notable(finding):
-                alike.setdefault(finding.code, []).append(finding)
-        groups = list(alike.values())[:4]
+        strongest: dict[str, list[Finding]] = {}
+        for group in grouped(findings):
+            if group[0].is_notable:
+                strongest.setdefault(group[0].code, group)
+        groups = list(strongest.values())[:4]
     bullets = []
     for group in groups:
         text, *more = finding_parts(group, name_of)
         for part in filter(None, more):
             # Two lines of a screen of 100 columns.
             text += f" {part}" if lines_max is None or len(text) + len(part) < 190 else ""
-        bullets.append(f"{'!' if group[0].fix else '·'} {text}")
+        bullets.append(f"- {text}")
     layers = [
-        f"{rows[layer.upper].name} adds {format_ns(layer.added_ns)} to {rows[layer.lower].full_name}"
+        layer_text(layer, lambda name: rows[name].full_name)
         for layer in sheet.layers
         if layer.is_seen and layer.added_ns > 0 and (sheet.network or layer.state == (sheet.state or layer.state))
     ]
     if layers:
-        bullets.append(f"· {'; '.join(layers)}.")
+        bullets.append(f"- {'; '.join(layers)}.")
     count = render.title("Findings") if bullets else 0
     for number, bullet in enumerate(bullets):
         lines = render.wrapped(bullet, rest="  ")

@@ -47,20 +47,17 @@ def cause_of(finding: Finding) -> str:
 
 
 def sentence_of(finding: Finding) -> str:
-    """Title, evidence and cause in one line."""
+    """Title, evidence and cause in one line. A name at its beginning keeps its letters."""
     title = title_of(finding)
-    return " ".join(filter(None, (f"{title[0].upper()}{title[1:]}.", evidence_of(finding), cause_of(finding))))
-
-
-def is_notable(finding: Finding) -> bool:
-    """False for a documented size at which the curve shows no switch: only complete lists have it."""
-    return finding.facts.get("answer") != "not seen"
+    names = [fact for fact in finding.facts.values() if isinstance(fact, str)]
+    begins = title if title.startswith(tuple(names)) else f"{title[0].upper()}{title[1:]}"
+    return " ".join(filter(None, (f"{begins}.", evidence_of(finding), cause_of(finding))))
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings of one kind, cause and fix on several transports together, strongest first.
+    """Findings of one kind, cause and fix on several transports together, in the order of the strongest.
 
-    That a library yields is left out where it is the cause of another finding.
+    That a library yields is left out where it is the cause of another finding. Screens count what is listed: these.
     """
     yielding = {finding.subject.transport for finding in findings if finding.cause == "yields"}
     groups: dict[tuple[object, ...], list[Finding]] = {}
@@ -97,19 +94,18 @@ def note_text(note: Note) -> str:
     return _filled(_TEMPLATES["notes"][note.code], note.facts)
 
 
-def layer_text(layer: Layer) -> str:
-    """One line: `mpich adds 110 ns (105 ns to 116 ns) to shm, 8 B to 64 B (near)`."""
-    sizes = format_bytes(layer.first_bytes)
-    sizes = f"at {sizes}" if layer.first_bytes == layer.last_bytes else f"{sizes} to {format_bytes(layer.last_bytes)}"
-    lower = layer.lower if layer.floor_ns is None else f"{layer.lower} of {format_ns(layer.floor_ns)}"
+def layer_text(layer: Layer, name_of: Callable[[str], str]) -> str:
+    """`MPICH 4.0.2 adds 110 ns ±5% to shm at 8 B`."""
+    upper, lower, size = name_of(layer.upper), name_of(layer.lower), format_bytes(layer.bytes)
     if not layer.is_seen:
-        low, high = format_ns(layer.low_ns), format_ns(layer.high_ns)
         least = "" if layer.low_ns <= 0 <= layer.high_ns else " of 3 % or more"
-        return f"{layer.upper}: no difference{least} from {layer.lower} ({low} to {high}), {sizes} ({layer.state})"
-    low, high = (format_ns(value) for value in sorted((abs(layer.low_ns), abs(layer.high_ns))))
+        bounds = f"{format_ns(layer.low_ns)} to {format_ns(layer.high_ns)}"
+        return f"{upper}: no difference{least} from {lower} at {size} (95 % CI {bounds})"
+    low, high = sorted((abs(layer.low_ns), abs(layer.high_ns)))
     verb, word = ("adds", "to") if layer.added_ns > 0 else ("saves", "compared with")
-    added = f"{format_ns(abs(layer.added_ns))} ({low} to {high})"
-    return f"{layer.upper} {verb} {added} {word} {lower}, {sizes} ({layer.state})"
+    floor = "" if layer.floor_ns is None else f" of {format_ns(layer.floor_ns)}"
+    added = interval_text(Estimate(abs(layer.added_ns), low, high), format_ns)
+    return f"{upper} {verb} {added} {word} {lower}{floor} at {size}"
 
 
 def class_text(pair_class: PairClass) -> str:
@@ -193,8 +189,8 @@ def fact_text(key: str, fact: Any) -> str:
 def interval_text(value: Estimate, text: Callable[[float], str]) -> str:
     """`1.90 us ±10%`; the value alone where its digits hold the interval; a bound as `1 us to 2 us`.
 
-    An interval that reaches farther than half the value has both ends, `1.90 us (720 ns to 2.05 us)`, and so has that
-    of a share.
+    An interval that reaches farther than half the value has both ends, `1.90 us (95 % CI 720 ns to 2.05 us)`, and so
+    has that of a share.
     """
     middle, low, high = map(text, (value.value, value.low, value.high))
     if low == high:
@@ -204,7 +200,7 @@ def interval_text(value: Estimate, text: Callable[[float], str]) -> str:
         return f"{middle} {percent_text(reach / value.value)}"
     (number, _, unit), (_, _, high_unit) = low.partition(" "), high.partition(" ")
     bounds = f"{number if unit == high_unit else low} to {high}"
-    return bounds if middle in (low, high) else f"{middle} ({bounds})"
+    return bounds if middle in (low, high) else f"{middle} (95 % CI {bounds})"
 
 
 def _number(value: float) -> str:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from hockney.analysis.explain.layers import Layer, layer_at
+from hockney.analysis.explain.curve import MeasuredCurve
+from hockney.analysis.explain.fits import FittedLine, last_line
+from hockney.analysis.explain.layers import LATENCY_BYTES, Layer, layers_between
+from hockney.analysis.explain.read import curves_of
+from hockney.analysis.pairs import FARTHEST
 from hockney.model import NOT_MEASURED, PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
 from hockney.report.words import SHORT_MARK, figure_text
@@ -20,7 +23,6 @@ from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series
 from hockney.results.traits import transport_traits
 from hockney.stats import MIXED, ONE_LAUNCH, RANGE, place
-from hockney.stats.fit import Segment, SegmentFit, fit_segments
 from hockney.stats.interval import Estimate
 from hockney.units import format_ns, format_rate
 
@@ -35,7 +37,6 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "bytes/s": format_rate,
     "bytes": lambda value: format_rate(value).removesuffix("/s"),
 }
-_LATENCY_BYTES = 8
 _STREAM_OPTIONS = (("window", "16"),)
 _OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {  # of the patterns that it shows
     "pingpong": (),
@@ -76,12 +77,16 @@ def _value(figure: Figure, estimate: Estimate, at_bytes: int | None = None) -> V
 
 
 class TransportFigures:
-    """The figures of one transport that its row in this machine state shows, and all of its series."""
+    """The figures of a transport, of its series, in this machine state; None: those that tables show."""
 
-    def __init__(self, members: Iterable[Series], figures: Iterable[Figure], state: str) -> None:
-        self._state = state
-        self._series = {each for each in members if _OPTIONS.get(each.point.pattern) == each.point.options}
-        self._figures = {figure.series: figure for figure in figures if figure.series in self._series}
+    def __init__(self, members: Sequence[Series], state: str | None = None) -> None:
+        first = members[0]
+        self.transport, self.state = first.point.transport, state or first.run.state_of(*first.job) or ""
+        self._series = [each for each in members if _OPTIONS.get(each.point.pattern) == each.point.options]
+        good = (each for each in self._series if each.status is not PointStatus.FAILED)  # else samples may be wrong
+        figures = (figure for series in good for figure in series.figures())
+        shown = (each for each in figures if (each.is_shown if state is None else each.state == state))
+        self._figures = {figure.series: figure for figure in shown}
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern."""
@@ -107,7 +112,7 @@ class TransportFigures:
         ]
         return max(rates, key=lambda rate: rate.value, default=None) if len(rates) == len(figures) else None
 
-    def fitted(self, pick: Callable[[Segment], Estimate | None]) -> Value | None:
+    def fitted(self, pick: Callable[[FittedLine], Estimate | None]) -> Value | None:
         """A parameter of `line`; None where its interval includes zero."""
         estimate = pick(self.line) if self.line else None
         if self.line is None or estimate is None or estimate.low <= 0:
@@ -115,25 +120,28 @@ class TransportFigures:
         sizes = range(self.line.first_bytes, self.line.last_bytes + 1)
         figures = [figure for size, figure in self._times("pingpong").items() if size in sizes]
         overs = {figure.interval_over for figure in figures}
-        over = overs.pop() if len(overs) == 1 else RANGE if RANGE in overs else ONE_LAUNCH
-        is_mixed = any(figure.is_mixed for figure in figures)
-        return Value(estimate.value, estimate.low, estimate.high, over, self._state, is_mixed)
+        over = overs.pop() if len(overs) == 1 else ONE_LAUNCH
+        return Value(estimate.value, estimate.low, estimate.high, over, self.state)
 
     @functools.cached_property
-    def line(self) -> Segment | None:
-        """The straight segment of the ping-pong's longest messages.
+    def curve(self) -> MeasuredCurve | None:
+        """The ping-pong in this state, as explain reads it; None without an interval in it."""
+        figures = (figure for figure in self._times("pingpong").values() if figure.state == self.state)
+        return next(iter(curves_of(figures)), None)
+
+    @functools.cached_property
+    def line(self) -> FittedLine | None:
+        """The straight segment of the ping-pong's longest messages, as explain has it.
 
         None where a size on it was not measured, or only in another state: the line might bridge a protocol switch.
         """
-        figures = self._times("pingpong").items()
-        curve = {size: each.time for size, each in figures if each.state == self._state or each.is_mixed}
-        fit = fit_segments([*curve], [time.value for time in curve.values()], [t.relative for t in curve.values()])
-        if not isinstance(fit, SegmentFit):
+        curve = self.curve
+        line = None if curve is None or curve.oversubscribed else last_line(curve)
+        if curve is None or line is None:
             return None
-        line = fit.segments[-1]
         points = (each.point for each in self._series if each.status not in NOT_MEASURED)
         sizes = {point.bytes for point in points if point.pattern == "pingpong" and point.bytes >= line.first_bytes}
-        return line if sizes <= curve.keys() and not fit.is_ambiguous(line) else None
+        return line if sizes <= {*curve.sizes} else None
 
     def _times(self, pattern: str) -> dict[int, Figure]:
         """The figures of a pattern, by ascending size; of several numbers of ranks, those of the first."""
@@ -191,7 +199,7 @@ def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:
 COLUMNS = (
     Column(
         "latency (8 B)", "latency_ns", "ns", "half a round trip of 8 B (pingpong)",
-        lambda of: of.time_ns("pingpong", _LATENCY_BYTES),
+        lambda of: of.time_ns("pingpong", LATENCY_BYTES),
     ),
     Column(
         "bandwidth", "bandwidth_bytes_per_s", "bytes/s",
@@ -320,14 +328,16 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     harness = [each for name in run.harness for each in by_transport.pop(name, [])]
     states = _states(run)
     names = [*dict.fromkeys(each.name for each in states if each.name != MIXED.name)] if every_state else [None]
-    found = (_row(run, members, name, states) for members in by_transport.values() for name in names)
-    rows = [row for row in found if row is not None]
+    every = (TransportFigures(members, name) for members in by_transport.values() for name in names)
+    found = [(row, figures.curve) for figures in every if (row := _row(run, figures, states)) is not None]
+    rows = [row for row, _ in found]
+    remote = ((curve, FARTHEST if row.is_between_hosts else "") for row, curve in found if curve is not None)
     shown = Counter(row.state for row in rows if not row.is_between_hosts) or Counter(row.state for row in rows)
     return Sheet(
         run_id=run.id,
         state=max(shown, key=lambda name: shown[name], default=None),
         rows=tuple(rows),
-        layers=tuple(_layers(rows, run.facts)),
+        layers=tuple(layers_between((replace(curve, pair_class=name) for curve, name in remote), run.facts, {})),
         harness_ns=_harness_ns(harness),
         clock_ns=min((launch.clock_ns for launch in run.launches.values()), default=None),
         launches_per_job=run.launch_count,
@@ -348,27 +358,22 @@ def _states(run: Run) -> tuple[StateCount, ...]:
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
 
-def _row(run: Run, members: Sequence[Series], state: str | None, states: Iterable[StateCount]) -> Row | None:
-    """The row of a transport in a state, None: that of its shown figures; None where no point of the table has one."""
-    point = members[0].point
-    every = [figure for series in members for figure in series.figures()]
-    name = state or run.state_of(point.transport, point.ranks) or ""
-    shown = [each for each in every if (each.is_shown if state is None else each.state == state)]
-    figures = TransportFigures(members, shown, name)
+def _row(run: Run, figures: TransportFigures, states: Iterable[StateCount]) -> Row | None:
+    """The row of a transport in a state; None where no point of the table has a figure."""
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
         return None
-    launches = run.launches.values()
-    launch = next(launch for launch in launches if launch.transport == point.transport)
+    launches, transport = run.launches.values(), figures.transport
+    launch = next(launch for launch in launches if launch.transport == transport)
     line = figures.line
     return Row(
-        transport=point.transport,
-        name=plain_names(launches)[point.transport],
-        placement=placements(launches)[point.transport],
+        transport=transport,
+        name=plain_names(launches)[transport],
+        placement=placements(launches)[transport],
         hosts=launch.hosts,
         library=launch.library,
-        state=name,
-        floor_ns=next((each.floor_ns for each in states if each.name == name), None),
+        state=figures.state,
+        floor_ns=next((each.floor_ns for each in states if each.name == figures.state), None),
         values=values,
         fit_from_bytes=line.first_bytes if line else None,
         fit_to_bytes=line.last_bytes if line else None,
@@ -379,28 +384,8 @@ def _row(run: Run, members: Sequence[Series], state: str | None, states: Iterabl
 
 def _harness_ns(members: Sequence[Series]) -> Value | None:
     """A whole repetition: the ping-pong's figure is half of one."""
-    shown = [series.shown for series in members if series.point.pattern == "pingpong"]
-    half = TransportFigures(members, filter(None, shown), "").time_ns("pingpong", _LATENCY_BYTES)
+    half = TransportFigures(members).time_ns("pingpong", LATENCY_BYTES) if members else None
     return half and Value(2 * half.value, 2 * half.low, 2 * half.high, half.over, half.state, half.is_mixed)
-
-
-def _layers(rows: Sequence[Row], facts: Mapping[str, Any]) -> Iterable[Layer]:
-    """The time each transport adds to the one below it, in one state and not oversubscribed."""
-    latency = {
-        (row.transport, row.state): value
-        for row in rows
-        if not row.oversubscribed
-        and (value := row.values["latency_ns"]) is not None
-        and value.has_interval
-        and value.state == row.state
-    }
-    is_between = {row.transport: row.is_between_hosts for row in rows}
-    for (transport, state), upper in latency.items():
-        traits = transport_traits(facts, transport)
-        lower = traits.below_remote if is_between[transport] else traits.below
-        below = latency.get((lower or "", state))
-        if lower is not None and below is not None and is_between[lower] == is_between[transport]:
-            yield layer_at(_LATENCY_BYTES, transport, lower, state, upper, below)
 
 
 def _network(rows: Sequence[Row], info: RunInfo) -> Network | None:

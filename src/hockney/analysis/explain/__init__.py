@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -29,7 +30,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("flat latency", "flat latency", shape.flat, "quick"),
     Detector("duplex limit", "duplex limits", pattern_pairs.duplex, "quick"),
     Detector("shared path", "shared paths", pattern_pairs.shared_path),
-    Detector("impact", "impacts of a background", lambda reading: greatest_impacts(reading.impacts)),
+    Detector("impact", "impacts of a background", lambda reading: greatest_impacts(reading.impacts, reading.facts)),
     Detector("broken scaling law", "scaling laws", laws.broken_laws),
     Detector("outliers", "outliers", outliers.outliers),
     Detector("bimodal", "groups of launches", outliers.bimodal),
@@ -49,10 +50,7 @@ SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.su
 
 @dataclass(frozen=True)
 class Explanation:
-    """All results of explain for a run or a machine.
-
-    Findings within one host come after those between hosts; of these that with the greatest effect is first.
-    """
+    """All results of explain for a run or a machine; findings in the order of `_rank`, which every screen keeps."""
 
     subject: str
     findings: tuple[Finding, ...] = ()
@@ -108,7 +106,7 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
     not_checked = [gap for code, of_code in gaps.items() if code not in codes for gap in of_code]
     return Explanation(
         subject=reading.subject,
-        findings=_once(_without_load(findings, reading)),
+        findings=_without_load(_once(findings), reading),
         lines=tuple(lines),
         loggp=tuple(loggp),
         layers=tuple(layers_of(reading)),
@@ -118,22 +116,32 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
     )
 
 
-def _without_load(findings: list[Finding], reading: Reading) -> list[Finding]:
+def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Finding, ...]:
     """The findings, with one in place of those that the load of other programs explains."""
     busy = next((warning for warning in reading.warnings if warning.kind in ("others", "load")), None)
     explained = [finding for finding in findings if finding.code in _OF_LOAD]
     if busy is None or not explained:
         return findings
-    codes, effect = dict.fromkeys(finding.code for finding in explained), max(each.effect for each in explained)
-    facts = {"seen": busy.cause, "explained": [*codes], "findings": len(explained)}
+    kinds = Counter(finding.code for finding in explained)
+    facts = {
+        "seen": busy.cause,
+        "explained": [f"{code} ({count})" for code, count in kinds.items()],
+        "findings": len(explained),
+    }
+    effect = max(each.effect for each in explained)
     card = Finding("busy machine", Subject(), facts, "", as_warned(busy.remedy), effect)
-    return [card, *(finding for finding in findings if finding.code not in _OF_LOAD)]
+    return tuple(sorted([card, *(each for each in findings if each.code not in _OF_LOAD)], key=_rank))
+
+
+def _rank(finding: Finding) -> tuple[object, ...]:
+    """A sort key: problems first, between hosts before those within one, by the greatest effect."""
+    return not finding.is_problem, _is_within_host(finding.subject), not finding.is_notable, -finding.effect
 
 
 def _once(findings: list[Finding]) -> tuple[Finding, ...]:
     """The findings in their order, without those that say the same as one before: of other numbers of ranks, say."""
     by_words: dict[object, Finding] = {}
-    for finding in sorted(findings, key=lambda finding: (_is_within_host(finding.subject), -finding.effect)):
+    for finding in sorted(findings, key=_rank):
         about, facts = finding.subject, finding.facts.items()
         words = [str(fact) for name, fact in facts if isinstance(fact, str | int | list) and name not in _VARYING]
         where = about.transport, about.pattern.partition(" ")[0], about.state, _is_within_host(about)

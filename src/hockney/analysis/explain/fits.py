@@ -62,17 +62,27 @@ def lines_of(reading: Reading) -> tuple[list[FittedLine], list[OffLine], list[No
     gaps: dict[tuple[str, str, int], NotChecked] = {}
     for curve in _curves(reading):
         fit = curve.segments
-        names = curve.transport, curve.name, curve.ranks, curve.pair_class, curve.state
         why, facts = ("no fit", {"reason": fit.reason}) if isinstance(fit, NoFit) else ("scatter", {})
         about = Subject(curve.transport, curve.name)
-        gaps.setdefault(names[:3], NotChecked(Absence.INSUFFICIENT_DATA, "lines", why, facts, subject=about))
+        gap = NotChecked(Absence.INSUFFICIENT_DATA, "lines", why, facts, subject=about)
+        gaps.setdefault((curve.transport, curve.name, curve.ranks), gap)
         if isinstance(fit, SegmentFit):
-            determined = [_line(names, fit, segment) for segment in fit.segments if _is_determined(fit, segment)]
+            determined = [line for segment in fit.segments if (line := _line(curve, fit, segment)) is not None]
             lines += determined
-            if determined:
-                off_lines += [OffLine(*names, curve.sizes[at], curve.points[at].time_ns) for at in fit.outliers]
+            off = fit.outliers if determined else ()
+            off_lines += [OffLine(*_names(curve), curve.sizes[at], curve.points[at].time_ns) for at in off]
     fitted = {(line.transport, line.pattern, line.ranks) for line in lines}
     return lines, off_lines, list(dict.fromkeys(gap for key, gap in gaps.items() if key not in fitted))
+
+
+def last_line(curve: MeasuredCurve) -> FittedLine | None:
+    """The line of the longest messages; None where the data do not determine one."""
+    fit = curve.segments
+    return None if isinstance(fit, NoFit) else _line(curve, fit, fit.segments[-1])
+
+
+def _names(curve: MeasuredCurve) -> tuple[str, str, int, str, str]:
+    return curve.transport, curve.name, curve.ranks, curve.pair_class, curve.state
 
 
 def _curves(reading: Reading) -> list[MeasuredCurve]:
@@ -92,18 +102,16 @@ def _curves(reading: Reading) -> list[MeasuredCurve]:
     return [curve for _, curve in sorted(fitted, key=lambda each: each[0])]
 
 
-def _is_determined(fit: SegmentFit, segment: Segment) -> bool:
-    """Whether its start or rate is known."""
+def _line(curve: MeasuredCurve, fit: SegmentFit, segment: Segment) -> FittedLine | None:
+    """None where neither its start nor its rate is known."""
     has_start = not segment.t0_ns.low <= 0 <= segment.t0_ns.high
-    return not fit.is_ambiguous(segment) and (has_start or segment.r_inf_bytes_per_s is not None)
-
-
-def _line(names: tuple[str, str, int, str, str], fit: SegmentFit, segment: Segment) -> FittedLine:
+    if fit.is_ambiguous(segment) or not (has_start or segment.r_inf_bytes_per_s is not None):
+        return None
     on_line = fit.on_line(segment)
     # Else size 0 is farther away than twice the range of the line.
     is_long = segment.last_bytes >= 1.5 * segment.first_bytes
     return FittedLine(
-        *names,
+        *_names(curve),
         first_bytes=segment.first_bytes,
         last_bytes=segment.last_bytes,
         sizes=segment.sizes,

@@ -199,15 +199,19 @@ def _of_matrix(matrix: PairMatrix, run: int | None, code: str, facts: Facts, cau
 
 
 def yields(reading: Reading) -> list[Finding] | NotChecked:
-    """Libraries that gave the CPU away while they waited, as the run's warnings have it."""
+    """Libraries that gave the CPU away while they waited, as the run's last warning about each has it."""
     if not reading.libraries:
         return NotChecked(Absence.NOT_MEASURED, why="CPU times")
+    seen = {warning.subject: warning for warning in reading.warnings if warning.kind == "yield"}
     return [
         Finding(
-            "yielding library", Subject(warning.subject), {"seen": warning.cause}, "", as_warned(warning.remedy), 1.0
+            "yielding library",
+            Subject(name),
+            {"seen": warning.cause.removeprefix(f"{name} ")},  # which screens name in plain words
+            fix=as_warned(warning.remedy),
+            effect=1.0,
         )
-        for warning in reading.warnings
-        if warning.kind == "yield"
+        for name, warning in seen.items()
     ]
 
 

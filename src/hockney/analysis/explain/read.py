@@ -38,7 +38,10 @@ def read_run(run: Run) -> Reading:
         none = f"{run.name} has no figures, so there is nothing to explain: {why}"
         raise HockneyError(none, fix=None if reasons else fix)
     oversubscribed = {(launch.transport, launch.ranks) for launch in run.launches.values() if launch.oversubscribed}
-    curves, without_interval = _curves(run, [series for series, _ in summarized], oversubscribed)
+    shown = [series.shown for series, _ in summarized if series.shown is not None]
+    known = {each.series for each in shown if _is_for_curves(each) and each.state == run.state_of(*each.series.job)}
+    curves = curves_of(each for each in shown if each.series in known)
+    without_interval = [each.point for each in shown if each.series not in known]
     fitting = [
         (series, members)
         for series, members in summarized
@@ -47,7 +50,7 @@ def read_run(run: Run) -> Reading:
     class_of = classes_of(run)
     by_class = tuple(_by_class(run, [series for series, _ in fitting], class_of))
     if not curves and not by_class and not is_known:
-        raise HockneyError(f"no figure of {run.name} has a confidence interval yet", fix=fix)
+        raise HockneyError(f"no figure of {run.name} has a confidence interval in one machine state yet", fix=fix)
     return Reading(
         subject=run.name,
         run=run.id,
@@ -68,33 +71,22 @@ def read_run(run: Run) -> Reading:
     )
 
 
-def _curves(
-    run: Run, members: Iterable[Series], oversubscribed: set[JobKey]
-) -> tuple[list[MeasuredCurve], list[Point]]:
-    """The curves in the order of the plan, and the points without an interval in their state."""
-    points: dict[tuple[str, str, int, Options, str], list[CurvePoint]] = {}
-    algorithms: dict[tuple[str, str, int, Options, str], str | None] = {}
-    without_interval: list[Point] = []
-    for figure in (series.shown for series in members):
-        if figure is None:
-            continue
+def curves_of(figures: Iterable[Figure]) -> list[MeasuredCurve]:
+    """The curves of those figures that have an interval in one state, in the order of the plan."""
+    alike: dict[tuple[str, str, int, Options, str], list[Figure]] = {}
+    for figure in filter(_is_for_curves, figures):
         point = figure.point
-        if not _is_for_curves(figure) or figure.state != run.state_of(*figure.series.job):
-            without_interval.append(point)
-        else:
-            key = point.transport, point.pattern, point.ranks, point.options, figure.state
-            points.setdefault(key, []).append(_curve_point(figure))
-            algorithms[key] = figure.definition.algorithm
-    curves = [
+        key = point.transport, point.pattern, point.ranks, point.options, figure.state
+        alike.setdefault(key, []).append(figure)
+    return [
         MeasuredCurve(
             *key,
-            points=tuple(sorted(members, key=lambda point: point.bytes)),
-            oversubscribed=(key[0], key[2]) in oversubscribed,
-            algorithm=algorithms[key],
+            points=tuple(_curve_point(each) for each in sorted(members, key=lambda each: each.point.bytes)),
+            oversubscribed=any(each.is_oversubscribed for each in members),
+            algorithm=members[-1].definition.algorithm,
         )
-        for key, members in points.items()
+        for key, members in alike.items()
     ]
-    return curves, without_interval
 
 
 def _is_for_curves(figure: Figure) -> bool:
@@ -194,7 +186,8 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
     if failed:
         facts = {"points": len(failed), "example": str(failed[0].point), "why": failed[0].reason or "unknown"}
         yield Note("failed points", facts)
-    short = [series.point for series in run.series if any(figure.is_short for figure in series.figures())]
+    good = (series for series in run.series if series.status is not PointStatus.FAILED and not series.is_harness)
+    short = [series.point for series in good if any(figure.is_short for figure in series.figures())]
     if short:
         yield Note("short streams", {"streams": len(short), "example": str(short[0])})
     places = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})

@@ -18,11 +18,6 @@ from hockney.errors import Fix
 from hockney.model import PointStatus
 from hockney.results.runs import Run
 
-CODES = frozenset(
-    {f"{what} {where}" for what in ("slow", "late", "lossy") for where in ("host", "link", "uplink")}
-    | {"differing hosts", "wrong clock", "unusable host"}
-)
-"""Those of all findings here."""
 UNSAID = "unsaid"  # of a gap that leaves no fault of the network unseen
 
 

@@ -7,16 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.finding import Finding, NotChecked
-from hockney.analysis.health import CODES
 from hockney.errors import Fix
 from hockney.report.findings import cause_of, check_name, evidence_of, gap_text, grouped, note_text, title_of
 from hockney.report.html.material import Material
 
-# Of the others, a machine or a library that works as it should has some: a switch of protocols, a cache that ends.
-_PROBLEMS = {
-    *("slower than its parts", "broken scaling law", "slow rank or pair", "slow group", "outliers"),
-    *("yielding library", "far above the floor", "identical rows", "kinked scaling law", "two speeds"),
-}
 _CHARTS = {  # that show a finding best, by its code
     "slow rank or pair": "matrix",
     "slow group": "matrix",
@@ -61,23 +55,17 @@ class Findings:
     gaps: tuple[Gap, ...]
 
 
-def is_problem(finding: Finding) -> bool:
-    """Whether something is wrong, and not only worth knowing."""
-    return finding.code in _PROBLEMS | CODES
-
-
 def findings_of(material: Material, charts: Iterable[str]) -> Findings:
-    """The findings of the first run: problems, then notes, the strongest first; `charts` are those of the page."""
+    """The findings of the first run; `charts` are those of the page."""
     explanation = material.explanation
     if explanation is None:
         return Findings((), (), ())
     known = set(charts)
-    groups = sorted(grouped(explanation.findings), key=lambda group: not is_problem(group[0]))
     reasons: dict[str, list[NotChecked]] = {}
     for gap in explanation.not_checked:
         reasons.setdefault(gap.reason.value, []).append(gap)
     return Findings(
-        tuple(_item(material, group, known) for group in groups),
+        tuple(_item(material, group, known) for group in grouped(explanation.findings)),
         tuple((note_text(note), note.fix) for note in explanation.notes),
         tuple(_gap(material, reason, members) for reason, members in reasons.items()),
     )
@@ -100,7 +88,7 @@ def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> Fin
         evidence=evidence_of(finding),
         cause=cause_of(finding),
         fix=finding.fix,
-        is_problem=is_problem(finding),
+        is_problem=finding.is_problem,
         chart=chart,
         shows=shows,
     )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.health.matrices import SUITE
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
 from hockney.report.html.curves import CurveData
-from hockney.report.html.findings import is_problem
 from hockney.report.html.machines import archive_points, pingpongs
 from hockney.report.html.material import Material
 from hockney.report.sheet import NOTHING
@@ -215,7 +214,7 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
         yield from _verdict_on_hosts(material.explanation)
         return
     if material.reading is None:
-        yield "No figure of this run has a confidence interval yet, so there is no verdict."
+        yield "No figure of this run has a confidence interval in one machine state yet, so there is no verdict."
         return
     speeds = []
     for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
@@ -251,18 +250,15 @@ def listed(names: Sequence[str], word: str) -> str:
 
 
 def _wrong(material: Material) -> str:
-    """The strongest problem that has a fix, else the strongest one."""
+    """The strongest problem."""
     groups = grouped(material.explanation.findings) if material.explanation is not None else []
-    wrong = [group[0] for group in groups if is_problem(group[0]) and group[0].effect >= 0.25]
-    finding = next((each for each in wrong if each.fix), wrong[0] if wrong else None)
+    finding = next((group[0] for group in groups if group[0].is_problem and group[0].effect >= 0.25), None)
     if finding is None:
         return "Nothing stands out as wrong in this run."
     about = material.name_of(finding.subject.transport)
-    values = {name: fact.value if isinstance(fact, Estimate) else fact for name, fact in finding.facts.items()}
-    short = replace(finding, facts=values)  # the list of findings has the intervals
-    evidence = evidence_of(short)
-    shown = f" {evidence[:1].upper()}{evidence[1:]}" if len(evidence) <= 150 else ""
-    return f"Strongest problem{f', on {about}' if about else ''}: {title_of(short)}.{shown}".rstrip()
+    evidence = evidence_of(finding)
+    shown = f" {evidence}" if len(evidence) <= 150 else ""
+    return f"Strongest problem{f', on {about}' if about else ''}: {title_of(finding)}.{shown}".rstrip()
 
 
 def _certainty(material: Material) -> str:
