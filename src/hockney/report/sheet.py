@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 from hockney.analysis.explain.layers import Layer, layer_at
 from hockney.model import NOT_MEASURED, PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
-from hockney.report.words import SHORT_MARK, figure_text
+from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
 from hockney.results.figures import Figure
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series
@@ -25,11 +26,16 @@ from hockney.stats.interval import Estimate
 from hockney.units import format_ns, format_rate
 
 NOTHING = "–"
+OTHER_STATE = "°"
 MARKS = {
-    NOTHING: "not enough data",
-    "~": "known to worse than ±25 %",
-    "*": "more ranks than CPUs, so these are scheduling times",
+    f"^{NOTHING}": f"{NOTHING}: not enough data",
+    "~": "~: known to worse than ±25 %",
+    r"\*": "*: more ranks than CPUs, so these are scheduling times",
+    r"\(.*–": "a–b: both ends where ± would exceed 50 %",
+    RANGE_MARK: f"{RANGE_MARK}: the range seen, as measurements in one machine state are too few for an interval",
 }
+"""The meaning of each mark in a cell, by an expression that finds it."""
+
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     "ns": format_ns,
     "bytes/s": format_rate,
@@ -68,6 +74,11 @@ class Value(Estimate):
     def is_range(self) -> bool:
         """As of a Figure."""
         return self.is_mixed or not self.has_interval
+
+
+def is_other(value: Value | Figure | None, state: str | None) -> bool:
+    """Whether a value is of another machine state than this one; None: any."""
+    return value is not None and state is not None and not value.is_mixed and value.state != state
 
 
 def _value(figure: Figure, estimate: Estimate, at_bytes: int | None = None) -> Value:
@@ -173,9 +184,10 @@ class Column:
         return shown + SHORT_MARK * value.is_short, bounds
 
     def narrow_text(self, value: Value | None) -> str:
-        """The same in one word less: a rough figure is its range alone, `2.1–33 us`."""
+        """The same in one word less: of both ends without the value between, `2.1–33 us‡`."""
         shown, bounds = self.texts(value)
-        return f"{bounds[1:-1]} {shown.partition(' ')[2]}" if bounds.startswith("(") else f"{shown} {bounds}".rstrip()
+        ends, has_ends, mark = bounds.removeprefix("(").partition(")")
+        return f"{ends} {shown.partition(' ')[2]}{mark}" if has_ends else f"{shown} {bounds}".rstrip()
 
     @property
     def text_of(self) -> Callable[[float], str]:
@@ -183,9 +195,11 @@ class Column:
         return _FORMATS[self.unit]
 
 
-def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:
-    """The meaning of the marks in a text, in one sentence; empty without marks."""
-    return "; ".join(f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in text)
+def marks_text(cells: Iterable[str], marks: Mapping[str, str] = MARKS) -> str:
+    """The meaning of the marks in cells, in one sentence; empty without marks."""
+    text = "\n".join(map(str.strip, cells))
+    sentence = "; ".join(meaning for mark, meaning in marks.items() if re.search(mark, text, re.MULTILINE))
+    return f"{sentence}." if sentence else ""
 
 
 COLUMNS = (
@@ -241,6 +255,10 @@ class Row:
     @property
     def is_between_hosts(self) -> bool:
         return len(set(self.hosts)) > 1
+
+    def marks(self, key: str) -> str:
+        """Those of a cell, besides its own."""
+        return "*" * self.oversubscribed + OTHER_STATE * is_other(self.values[key], self.state)
 
     @property
     def full_name(self) -> str:
@@ -306,11 +324,6 @@ class Sheet:
         of_rows = [row.values[column.key] for row in self.rows for column in COLUMNS if not column.is_fitted]
         return [value for value in of_rows if value is not None]
 
-    @property
-    def has_interval(self) -> bool:
-        """Whether any value is known to an interval."""
-        return any(value.has_interval for value in self.values)
-
 
 def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
     """The data sheet of a run of the suite `quick`: the figures that tables show, or those of every machine state."""
@@ -351,9 +364,8 @@ def _states(run: Run) -> tuple[StateCount, ...]:
 def _row(run: Run, members: Sequence[Series], state: str | None, states: Iterable[StateCount]) -> Row | None:
     """The row of a transport in a state, None: that of its shown figures; None where no point of the table has one."""
     point = members[0].point
-    every = [figure for series in members for figure in series.figures()]
     name = state or run.state_of(point.transport, point.ranks) or ""
-    shown = [each for each in every if (each.is_shown if state is None else each.state == state)]
+    shown = [figure for series in members for figure in series.figures_in(state)]
     figures = TransportFigures(members, shown, name)
     values = {column.key: column.pick(figures) for column in COLUMNS}
     if not any(values.values()):
