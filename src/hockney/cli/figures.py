@@ -33,7 +33,7 @@ from hockney.report.words import (
 )
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
-from hockney.stats import UNKNOWN, Estimate, rate_per_s
+from hockney.stats import ONE_LAUNCH, UNKNOWN, Estimate, rate_per_s
 from hockney.units import counted, format_messages, format_ns, format_rate
 
 
@@ -268,8 +268,10 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     few = sum(figure.is_range for figure in figures)
     if few:
         have = f"{few} of {counted(len(figures), 'figure')} {'has' if few == 1 else 'have'}"
-        why = f"{have} too few measurements in one machine state for an interval ({RANGE_MARK})."
-        render.note(f"{why}{fixed(further(run))}", style="yellow")
+        is_below = any(figure.interval_over == ONE_LAUNCH for figure in figures)  # the same fix
+        fix = "" if is_below else fixed(further(run))
+        why = f"{have} too few measurements in one machine state for an interval ({RANGE_MARK}).{fix}"
+        render.note(why, style="yellow")
     elif run.status is RunStatus.KILLED:
         render.note(f"It was killed after {counted(run.rounds, 'round')}.{fixed(further(run))}", style="yellow")
     counts: Counter[str] = Counter()

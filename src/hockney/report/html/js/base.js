@@ -42,7 +42,7 @@ function withInterval(value, low, high, text, isRange) {
   if (low === null || high === null || low === undefined || (low === high && !isRange)) return text(value);
   const percent = Math.ceil(100 * Math.max(high - value, value - low) / value);
   if (percent <= 50 && !isRange) return `${text(value)} ±${percent}%`;
-  const [number, unit] = text(value).split(" "), mark = isRange ? "‡" : "";
+  const [number, unit = ""] = text(value).split(" "), mark = isRange ? "‡" : "";
   const scale = value / parseFloat(number) || 1;
   for (const digits of [2, 3]) {
     const [rough, from, to] = [value, low, high].map((end) => parseFloat((end / scale).toPrecision(digits)));
