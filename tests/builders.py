@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hockney.analysis.pairs import PairMatrix
-from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
+from hockney.model import IMPORTED, Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.figures import Figure, Frame, summary_of
 from hockney.results.runs import Run, Series
 from hockney.results.store import StoredPoint, StoredRun, schema
@@ -102,9 +102,12 @@ class MadeSeries(Series):
         self.pairs = list(zip(summaries, self.states, strict=True))
 
 
-def figures_of(measurements: Sequence[Measurement], precision: float | None = None) -> list[Figure]:
+def figures_of(
+    measurements: Sequence[Measurement], precision: float | None = None, *, imported: bool = False
+) -> list[Figure]:
     """The figures of one point, as a run with these measurements alone has them."""
-    run: Any = SimpleNamespace(info=make_info(plan={"precision": precision}), launches={}, harness=frozenset())
+    plan: dict[str, Any] = {"precision": precision, **({IMPORTED: []} if imported else {})}
+    run: Any = SimpleNamespace(info=make_info(plan=plan), launches={}, harness=frozenset())
     series = MadeSeries(run, measurements[0].point if measurements else make_point(), measurements)
     run.series = [series]
     run.frame = Frame(run)

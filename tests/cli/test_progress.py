@@ -62,10 +62,11 @@ def test_a_run_without_enough_time(cli: Cli) -> None:
     """One round is made; the user learns why there are no intervals, and how to get them."""
     ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
     shown = ended.stdout.replace("\n  ", " ")
-    assert shown.count("3 of 3 figures have too few measurements for an interval: (a - b) is the range seen.") == 1
-    assert "Resume run 1: `hockney run --resume 1`" in shown
+    assert shown.count("3 of 3 figures have too few measurements in one machine state for an interval (‡).") == 1
+    advice = "Measure run 1 again with 6 launches: `hockney run pingpong -t shm --bytes 8,64,1K --launches 6 --time 1s`"
+    assert advice in shown
     said = " ".join(ended.stderr.split())
-    assert "; time is up; nothing is known to 1 % yet: `hockney run --resume 1` continues" in said
+    assert f"; time is up; nothing is known to 1 % yet. {advice}." in said
     again = sentences(cli("run", "--resume").stderr)
     assert again[0].startswith("run 1 resumed: 3 points on 1 transport, ")
     assert not any("--time" in line for line in again)

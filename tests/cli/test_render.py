@@ -14,9 +14,8 @@ from hockney.cli import render
 from hockney.cli.plot import print_plot
 from hockney.cli.render import JSON_VERSION, TableColumn, split_columns
 from hockney.cli.streams import print_line
-from hockney.cli.words import caveat_lines, format_interval, of_warnings
+from hockney.cli.words import caveat_lines, of_warnings
 from hockney.model import Warning_
-from hockney.stats.interval import Estimate
 
 COLUMNS = [
     TableColumn("name", key=True),
@@ -142,8 +141,8 @@ def test_titles_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
 def test_caveats_take_one_line_each_and_six_lines(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     long = "Some sentence\x1b without an end, " * 9
-    repeated = [Warning_("load", "machine", "It is busy.", "Stop it.")] * 2
-    seen = [*repeated, *(Warning_("hosts", f"n{number}", long, "Fix it.") for number in range(6))]
+    load = Warning_("load", "machine", "It is busy.", "Stop it.")
+    seen = [load, *(Warning_("hosts", f"n{number}", long, "Fix it.") for number in range(6))]
     lines, left = caveat_lines(of_warnings(seen))
     assert (lines[0], len(lines), left) == ("! It is busy.", 5, 2)
     assert all(line.endswith(" …") and width - 12 < len(line) <= width for line in lines[1:])
@@ -221,20 +220,6 @@ def test_a_command_continues_when_its_reader_has_left(monkeypatch: pytest.Monkey
         monkeypatch.setattr("sys.stdout", stream)
         print_line("nobody reads this")
         print_line("nor this")
-
-
-@pytest.mark.parametrize(
-    ("low_ns", "high_ns", "is_range", "text"),
-    [
-        (26.91, 27.33, False, "26.9 - 27.3 ns"),
-        (990.0, 1010.0, False, "990 ns - 1.01 us"),
-        (990.0, 1010.0, True, "(990 ns - 1.01 us)"),
-        (990.0, 990.0, False, "exact"),
-        (990.0, 990.0, True, ""),
-    ],
-)
-def test_interval(low_ns: float, high_ns: float, is_range: bool, text: str) -> None:
-    assert format_interval(Estimate(1000.0, low_ns, high_ns), is_range=is_range) == text
 
 
 @pytest.mark.parametrize(

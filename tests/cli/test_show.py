@@ -18,6 +18,7 @@ from tests.builders import make_info, make_launch
 from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
 from tests.report.runs import Made, store_quick, store_run
 
+from hockney.analysis.explain import explain_run
 from hockney.cli import execute
 from hockney.cli.figures import print_run_by_size
 from hockney.cli.words import precision_text, print_caveats, state_text
@@ -50,7 +51,7 @@ def test_figures_are_of_one_state_and_with_states_of_every_one(
     arguments = ["show", "last", "-t", "shm", "--pattern", "pingpong", "--store", str(filled_store)]
     assert execute(arguments) == 0
     output = capsys.readouterr().out
-    assert re.search(r"^ *8 B +41.0 ns +40.0 - 42.0 ns ", output, re.MULTILINE)
+    assert re.search(r"^ *8 B +41.0 ns ±3% ", output, re.MULTILINE)
     assert output.count(" 8 B ") == 1
     assert execute([*arguments, "--states"]) == 0
     states = re.findall(r"^ *8 B .*(near|far) ", capsys.readouterr().out, re.MULTILINE)
@@ -155,28 +156,32 @@ def test_by_size(cli: Cli, tmp_path: Path) -> None:
                 measurement = make_measurement(point, launch, round_, 1000.0 if floor_ns > 100 else 50.0, floor_ns)
                 store.write_round(number, [measurement])
     lines = [" ".join(line.split()) for line in shown(cli, "--by-size").splitlines()]
-    first = lines.index("pingpong, 2 ranks")
+    first = lines.index("pingpong, 2 ranks: time")
     assert lines[first + 1 : first + 6] == [
         "size shm tcp",
-        "8 B 50.0 ns * 1.00 us",
-        "64 B 50.0 ns * 1.00 us",
-        "128 B 1.00 us –",
+        "8 B 50.0 ns ‡ ° 1.00 us ‡",
+        "64 B 50.0 ns ‡ ° 1.00 us ‡",
+        "128 B 1.00 us ‡ –",
         "1 added size not shown.",
     ]
-    second = lines.index("oneway window=4, 2 ranks")
-    assert lines[second + 2 : second + 9] == [
-        "64 B 50.0 ns * 1.00 us",
+    second = lines.index("oneway window=4, 2 ranks: time")
+    assert lines[second + 2 : second + 11] == [
+        "64 B 50.0 ns ‡ ° 1.00 us ‡",
         "",
+        "oneway window=4, 2 ranks: rate",
         "size shm tcp",
-        "64 B 1.28 GB/s * 64.0 MB/s",
+        "64 B 1.28 GB/s ‡ ° 64.0 MB/s ‡",
         "",
+        "oneway window=4, 2 ranks: messages",
         "size shm tcp",
-        "64 B 20.0 M/s * 1.00 M/s",
+        "64 B 20.0 M/s ‡ ° 1.00 M/s ‡",
     ]
-    assert lines[-1] == "*: in another machine state; –: not measured."
+    legend = " ".join(lines[second + 11 :])
+    assert "°: in another machine state (near). –: not enough data; ‡: the range seen, " in legend
+    assert "7 of 7 figures have too few measurements" in " ".join(lines), "without the added size"
     said = " ".join(shown(cli, "--by-size", "--state", "near", "-t", "shm").split())
     assert "8 B 50.0 ns" in said
-    assert "*" not in said
+    assert "°" not in said
 
 
 def test_farms_have_events_and_payload_per_second(cli: Cli, tmp_path: Path) -> None:
@@ -193,11 +198,10 @@ def test_farms_have_events_and_payload_per_second(cli: Cli, tmp_path: Path) -> N
     lines = [" ".join(line.split()) for line in shown(cli, "--all", "-t", "tcp").splitlines()]
     title = next(line for line in lines if line.startswith("size"))
     assert "events rate" in title
-    assert "100 us" in (row := lines[lines.index(title) + 1])
-    assert "10.0 k/s 10.0 MB/s" in row
+    assert "100 us ‡ 10.0 k/s ‡ 10.0 MB/s ‡" in lines[lines.index(title) + 1]
     lines = [" ".join(line.split()) for line in shown(cli, "--by-size").splitlines()]
     cells = [line for line in lines if line.startswith("1,000 B")]
-    assert cells == [f"1,000 B {cell} {cell}" for cell in ("100 us", "10.0 k/s", "10.0 MB/s")]
+    assert cells == [f"1,000 B {cell} ‡ {cell} ‡" for cell in ("100 us", "10.0 k/s", "10.0 MB/s")]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +215,7 @@ def test_launches_of_a_figure(launches: tuple[int, int], measurements: list[str]
                 store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, floor_ns)])
     output = shown(cli, "--states")
     assert re.findall(r"^ *8 B .* ns +(\d+(?: in \d+)?)  ", output, re.MULTILINE) == measurements
-    assert "Intervals cover one launch only" not in output
+    assert "one launch only" not in output
 
 
 @pytest.mark.parametrize(("measurements", "has_interval"), [(5, False), (6, True)])
@@ -223,28 +227,44 @@ def test_what_one_launch_covers_is_said_of_intervals_only(
         for index in range(measurements):
             store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, 27.0)])
     output = " ".join(shown(cli, "--all").split())
-    assert ("too few measurements for an interval" in output) is not has_interval
+    assert ("too few measurements in one machine state for an interval (‡)" in output) is not has_interval
     assert ("Intervals cover one launch only" in output) is has_interval
 
 
 @pytest.mark.parametrize(
-    ("asked", "made", "text"),
+    ("least", "made", "text"),
     [
         (1, 1, ""),
-        (6, 6, "6 launches of each job."),
-        (6, 38, "6 to 38 launches of each job."),
-        (6, 2, "2 launches of each job."),
+        (6, 6, "6 launches."),
+        (2, 38, "2 to 38 launches."),
     ],
 )
-def test_launches_of_a_run(asked: int, made: int, text: str, cli: Cli, tmp_path: Path) -> None:
-    """Those that were asked for, and that points which were not precise got more."""
+def test_launches_are_those_of_the_figures(least: int, made: int, text: str, cli: Cli, tmp_path: Path) -> None:
+    """Points that were not precise got more."""
     with Store.open(tmp_path / "results.db") as store:
-        number = store.create_run(make_info(plan={"launches": asked}), [PINGPONG])
+        number = store.create_run(make_info(), [PINGPONG, LARGE])
         for index in range(made):
             launch = store.add_launch(number, make_launch(index=index, cpus=(0, 1)))
-            store.write_round(number, [make_measurement(PINGPONG, launch, index, 40.0, 27.0)])
+            points = [PINGPONG, LARGE] if index < least else [LARGE]
+            store.write_round(number, [make_measurement(point, launch, index, 40.0, 27.0) for point in points])
     line = next(line for line in shown(cli, "--all").splitlines() if line.startswith("2 ranks on"))
     assert line.partition(". ")[2] == text
+
+
+def test_launches_in_different_machine_states_are_not_said_to_be_combined(cli: Cli, tmp_path: Path) -> None:
+    """As after a resume on a busy machine: no figure covers both, and one more would narrow none of them."""
+    with stored(tmp_path) as (store, number):
+        for index, floor_ns in enumerate([27.0, 184.0]):
+            launch = store.add_launch(number, make_launch(index=index, cpus=(0, 1)))
+            for round_ in range(8 - index):
+                store.write_round(number, [make_measurement(PINGPONG, launch, round_, 40.0 + round_, floor_ns)])
+        store.set_status(number, PINGPONG, PointStatus.BUDGET)
+    output = " ".join(shown(cli, "--all").split())
+    assert "1 launch (of 2, in different machine states)." in output
+    assert "Intervals cover one launch only" in output
+    assert "--resume" not in output
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        assert [note.code for note in explain_run(Run(store, number)).notes] == ["one launch"]
 
 
 def test_a_narrow_table_hides_columns_or_is_split(cli: Cli, tmp_path: Path) -> None:
@@ -271,6 +291,17 @@ def test_mixed_states_are_not_precise(cli: Cli, tmp_path: Path) -> None:
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
     rows = re.findall(r"^ *8 B .*(near|far|mixed) .* (\S+)$", shown(cli, "--states"), re.MULTILINE)
     assert rows == [("near", "precise"), ("far", "precise"), ("mixed", "-")]
+    assert "time up" not in cli("runs").stdout
+
+
+def test_a_run_whose_time_was_up_is_not_done(cli: Cli, tmp_path: Path) -> None:
+    """So that `done` is never told to resume."""
+    with stored(tmp_path) as (store, number):
+        store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
+        store.set_status(number, PINGPONG, PointStatus.BUDGET)
+    for words in ((), ("runs",), ("show", "1")):
+        assert "time up" in (output := cli(*words).stdout)
+        assert "done" not in output
 
 
 def test_no_word_of_intervals_without_figures(cli: Cli, tmp_path: Path) -> None:
@@ -302,7 +333,7 @@ def test_precision_that_was_not_reached(cli: Cli, tmp_path: Path) -> None:
         for round_ in range(16):
             store.write_round(number, [make_measurement(PINGPONG, launch, round_, 40.0 + round_ % 3, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.PRECISE)
-    assert re.search(r"^ *8 B .* 16  ±2\.5%$", shown(cli, "--all"), re.MULTILINE)
+    assert re.search(r"^ *8 B +41\.0 ns ±3% .* 16  -$", shown(cli, "--all"), re.MULTILINE)
 
 
 def test_one_state(filled_store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,15 @@ from hockney.model import PointStatus
 from hockney.results.figures import Figure
 
 
-def figure(precision: float | None, needed: int | None = None) -> Figure:
-    return cast(Figure, SimpleNamespace(precision=precision, launches_needed=needed))
+def figure(
+    precision: float | None,
+    needed: int | None = None,
+    status: PointStatus = PointStatus.PRECISE,
+    asked: float | None = None,
+) -> Figure:
+    run = SimpleNamespace(info=SimpleNamespace(plan={"precision": asked}))
+    series = SimpleNamespace(status=status, run=run)
+    return cast(Figure, SimpleNamespace(precision=precision, launches_needed=needed, series=series))
 
 
 @pytest.mark.parametrize(
@@ -26,23 +33,20 @@ def test_the_four_smallest_sizes_are_named(sizes: tuple[int, ...], text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("status", "of", "asked", "text"),
+    ("status", "precision", "asked", "text"),
     [
-        (PointStatus.PRECISE, figure(0.01), 0.01, "precise"),
-        (PointStatus.PRECISE, figure(0.0101), 0.01, "±1.1%"),
-        (PointStatus.PRECISE, figure(0.25), 0.01, "±25.0%"),
-        (PointStatus.PRECISE, figure(0.5), 0.01, "±50.0%"),
-        (PointStatus.PRECISE, figure(0.501), 0.01, "rough"),
-        (PointStatus.PRECISE, figure(None), 0.01, "-"),
-        (PointStatus.PRECISE, figure(0.5), None, "precise"),
-        (PointStatus.BUDGET, figure(0.5), 0.01, "time up"),
-        (PointStatus.FAILED, figure(0.5), 0.01, "failed"),
+        (PointStatus.PRECISE, 0.01, 0.01, "precise"),
+        (PointStatus.PRECISE, 0.0101, 0.01, "-"),
+        (PointStatus.PRECISE, None, 0.01, "-"),
+        (PointStatus.PRECISE, 0.5, None, "precise"),
+        (PointStatus.BUDGET, 0.5, 0.01, "time up"),
+        (PointStatus.FAILED, 0.5, 0.01, "failed"),
     ],
 )
-def test_a_point_that_is_precise_in_another_state_has_its_precision_here(
-    status: PointStatus, of: Figure, asked: float | None, text: str
+def test_a_point_that_is_precise_in_another_state_only_is_not_precise_here(
+    status: PointStatus, precision: float | None, asked: float | None, text: str
 ) -> None:
-    assert status_text(status, of, asked) == text
+    assert status_text(figure(precision, status=status, asked=asked)) == text
 
 
 @pytest.mark.parametrize(

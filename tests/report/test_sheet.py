@@ -331,8 +331,8 @@ def test_a_sheet_without_intervals_has_ranges(tmp_path: Path, capsys: pytest.Cap
     assert latency is not None
     assert (latency.has_interval, latency.is_range) == (False, True)
     text = shown(tmp_path, capsys)
-    assert re.search(r"^shm +50 ns \(50–50\)", text, re.MULTILINE)
-    assert "a–b: the range seen where measurements are too few for an interval" in text
+    assert re.search(r"^shm +50.0 ns ‡ +$", text, re.MULTILINE)
+    assert "‡: the range seen, as measurements in one machine state are too few for an interval." in text
 
 
 def test_a_sheet_without_a_figure_of_one_state_is_shown_without_findings(
@@ -445,10 +445,12 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
         (Estimate(8320.0, 8240.0, 8400.0), False, ("8.32 us", "±1%")),
         (Estimate(8320.0, 4160.0, 8400.0), False, ("8.32 us", "±50%")),
         (Estimate(8320.0, 4150.0, 8400.0), False, ("8.3 us", "(4.2–8.4)")),
-        (Estimate(8320.0, 8240.0, 8400.0), True, ("8.3 us", "(8.2–8.4)")),
+        (Estimate(8320.0, 8240.0, 8400.0), True, ("8.3 us", "(8.2–8.4)‡")),
+        (Estimate(100_000.0, 99_800.0, 100_300.0), True, ("100 us", "(99.8–100)‡")),
+        (Estimate(100_000.0, 99_990.0, 100_010.0), True, ("100 us", "‡")),
         (Estimate(8320.0, 125.0, 2.1e6), False, ("8.3 us", "(0.12–2100)")),
         (Estimate(8320.0, 8320.0, 8320.0), False, ("8.32 us", "")),
-        (Estimate(0.0, 0.0, 12.0), True, ("0 ns", "(0–12)")),
+        (Estimate(0.0, 0.0, 12.0), True, ("0 ns", "(0–12)‡")),
     ],
 )
 def test_a_wide_interval_is_printed_with_both_ends(time: Estimate, is_range: bool, texts: tuple[str, str]) -> None:

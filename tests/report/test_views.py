@@ -17,7 +17,6 @@ from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.predict.basics import figures_of
 from hockney.cli import execute
-from hockney.cli.words import format_interval
 from hockney.report.findings import grouped
 from hockney.report.html.curves import curves_of
 from hockney.report.html.findings import findings_of
@@ -25,7 +24,7 @@ from hockney.report.html.material import material_of
 from hockney.report.html.tables import sheet_table
 from hockney.report.pictures import _points
 from hockney.report.sheet import COLUMNS, make_sheet
-from hockney.report.words import figure_text
+from hockney.report.words import cell_text
 from hockney.results.export import write_csv, write_json
 from hockney.results.figures import EITHER, SEVERAL_STATES, Figure
 from hockney.results.runs import Results, Run, open_results
@@ -156,7 +155,8 @@ def test_the_sheet_and_its_table_on_the_page_have_the_figures_that_are_shown(res
             assert (value.value, value.low, value.high) == told(figure.time, "")[:3]
             assert (value.over, value.is_mixed) == (figure.interval_over, figure.is_mixed)
         for column, cell in zip(COLUMNS, cells[row.name], strict=True):
-            assert (cell.text, cell.spread) == column.texts(row.values[column.key])
+            shown_text, bounds = column.texts(row.values[column.key])
+            assert (cell.text, cell.spread) == (shown_text, bounds + row.marks(column.key))
 
 
 def test_explain_and_predict_use_the_figures_that_are_shown(run: Run) -> None:
@@ -249,7 +249,34 @@ def test_the_screens_print_the_figures_that_are_shown(run: Run, path: Path, caps
     for series in run.series:
         figure = series.shown
         assert figure is not None
-        interval = format_interval(figure.time, is_range=figure.is_range)
-        assert f"{format_ns(figure.time.value)}{'†' * figure.is_short} {interval} " in texts[0]
+        cell = " ".join(filter(None, cell_text(figure, figure.time, format_ns)))
+        assert f" {cell} " in texts[0]
         if not series.is_harness:
-            assert " ".join(figure_text(figure.time, format_ns, is_range=figure.is_range)) in texts[1]
+            assert f" {cell} " in texts[1]
+
+
+def test_a_cell_is_printed_alike_on_every_screen_and_on_the_page(
+    results: Results, run: Run, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is room: a narrow sheet has both ends alone."""
+    monkeypatch.setenv("COLUMNS", "300")
+    screens = {}
+    for options in ((), ("--all",), ("--states",), ("--by-size",)):
+        assert execute(["show", *options, "--store", str(path)]) == 0
+        screens[options] = f" {' '.join(capsys.readouterr().out.split())} "
+    table = sheet_table(material_of(results, run, [], lambda fix: " ".join(fix.argv)))
+    assert table is not None
+    kinds = set()
+    for row, cells in zip(make_sheet(run).rows, table.rows[-len(make_sheet(run).rows) :], strict=True):
+        for column, page in zip(COLUMNS, cells[1:], strict=True):
+            value = row.values[column.key]
+            if value is None or column.is_fitted:
+                continue
+            cell = " ".join(filter(None, column.texts(value)))
+            assert str(page).startswith(cell)
+            assert [options for options, screen in screens.items() if f" {cell} " not in screen] == []
+            kinds.add((value.is_range, "(" in cell))
+    assert kinds >= {(False, False), (True, True)}
+    monkeypatch.setenv("COLUMNS", "100")
+    assert execute(["show", "--store", str(path)]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100

@@ -19,8 +19,10 @@ from tests.builders import (
 )
 
 from hockney.model import DIGITS, Definition, Measurement, PatternTraits
+from hockney.report.words import cell_text
 from hockney.results.figures import EITHER, SEVERAL_STATES
 from hockney.stats.interval import Estimate
+from hockney.units import format_ns
 
 NEAR, FAR = (27.0, 28.0), (184.0, 190.0)
 
@@ -300,6 +302,16 @@ def test_the_interval_of_printed_times_includes_the_coarsest_digit() -> None:
     assert (figure.time.low, figure.time.value, figure.time.high) == (950.0, 1000.0, 1050.0)
 
 
+def test_a_single_imported_figure_has_the_rounding_of_its_digits() -> None:
+    """Which is neither an interval nor a range; those of three outputs are launches."""
+    made = [make_measurement(elapsed_ns=[[2000]], counters={DIGITS: (50.0,)}, launch_id=n) for n in range(3)]
+    (single,), (three,) = (figures_of(rows, imported=True) for rows in (made[:1], made))
+    assert (single.interval_over, single.has_interval, single.is_range) == ("rounding", False, False)
+    assert (single.time.low, single.time.high, single.precision) == (950.0, 1050.0, None)
+    assert (three.interval_over, three.has_interval) == ("launches", True)
+    assert cell_text(single, single.time, format_ns) == ("1.00 us", "")
+
+
 def test_the_median_of_two_measurements_scatters_as_their_mean() -> None:
     """By 1 % off the middle each, so the launches' medians by 1.4826 % / sqrt(1/2), of which half is theirs."""
     logs = [np.array([-0.01, 0.01]) + middle for middle in (0.0, 0.1, 0.2)]
@@ -340,7 +352,8 @@ def in_states(**counts: int) -> list[Measurement]:
         ({"near": 4, "near_contended": 3}, "near, quiet or contended", 100, True),  # too few in one: those of its level
         ({"near": 4, "far": 3}, "several states", 100, True),
         ({"near": 5, "mixed": 1, "far": 0}, "several states", 100, True),
-        ({"near": 2, "far": 1}, "several states", 100, True),
+        ({"near": 2, "far": 1}, "near", 100, False),  # too few in all: the range of its own state
+        ({"near": 1, "near_contended": 2, "far": 1}, "near, contended", 200, False),
     ],
 )
 def test_one_figure_is_shown_in_the_narrowest_pool_with_an_interval(

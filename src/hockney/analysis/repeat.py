@@ -6,11 +6,14 @@ import itertools
 import math
 import shlex
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockney.errors import Fix, UsageError
-from hockney.model import RunInfo, split_placed
+from hockney.model import NOT_MEASURED, PointStatus, RunInfo, RunStatus, split_placed
 from hockney.worker.hosts import Host, fold_hosts, parse_hosts
+
+if TYPE_CHECKING:
+    from hockney.results.runs import Run
 
 LAUNCHES_WANTED = 6
 """How many launches a run should have, so that intervals are over launches and a comparison can decide."""
@@ -55,6 +58,16 @@ def same_places(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]
         *(("--cpus", ",".join(map(str, cpus))) if cpus else ()),
         *(("--map", map_by) if map_by != "core" else ()),
     )
+
+
+def further(run: Run) -> Fix | None:
+    """What narrows the figures of a run, if anything. Not a second launch, which may meet another machine state."""
+    goes_on = run.status in (RunStatus.INTERRUPTED, RunStatus.KILLED) or any(each.n_launches > 1 for each in run.shown)
+    fix = more_launches(run.id, run.info, LAUNCHES_WANTED)
+    if not goes_on and fix.code != "resume":
+        return fix
+    left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
+    return resume(run.id, run.info) if left else None
 
 
 def resume(run: int, info: RunInfo) -> Fix:

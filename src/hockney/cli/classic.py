@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from hockney.analysis.repeat import resume
+from hockney.analysis.repeat import further
 from hockney.archive import Published
 from hockney.cli import render
-from hockney.cli.rerun import fix_text, typed
-from hockney.cli.words import SHORT_NOTE, say_one_launch
+from hockney.cli.rerun import typed
+from hockney.cli.words import SHORT_NOTE, fixed, say_one_launch
 from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
 from hockney.report.classic.view import states_note, text_of, view_of
-from hockney.report.words import SHORT_MARK, figure_text
+from hockney.report.sheet import marks_text
+from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
 from hockney.results.runs import Run
 from hockney.stats.interval import Estimate
 from hockney.units import format_bytes
@@ -57,7 +58,7 @@ def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (
     if any(cell.model for cell in cells):
         render.note("error: of the model against the published figure. reproduced: that figure was used for its fit.")
     if any(cell.lacks_measurements for cell in cells):
-        render.note(f"(a–b): range seen, too few measurements for an interval. {fix_text(resume(run.id, run.info))}.")
+        render.note(f"{marks_text([RANGE_MARK])}{fixed(further(run))}")
     if any(cell.is_short for cell in cells):
         render.note(SHORT_NOTE)
     if any(cell.oversubscribed for cell in cells):

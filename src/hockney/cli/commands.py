@@ -106,9 +106,9 @@ def _welcome(ctx: click.Context, *, as_json: bool, store: Path | None) -> None:
     ending = ""
     try:
         for run in stored_runs(store)[-1:]:
-            from hockney.cli.words import ending_text  # 30 modules, needed only where runs are stored
+            from hockney.report.words import ending_text  # 30 modules, needed only where runs are stored
 
-            ending = ending_text(run.status)
+            ending = ending_text(run.status, run.points)
             last = {
                 "number": run.id,
                 "label": run.label,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
-import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.common import refuse_output
 from hockney.cli.export import written
@@ -21,13 +21,14 @@ from hockney.cli.rerun import typed
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
+from hockney.cli.words import fixed
 from hockney.errors import ExitCode
 from hockney.measure import run as running
 from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
 from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
-from hockney.report.words import percent_text
+from hockney.report.words import percent_text, precision_reached
 from hockney.results.export import write_csv
 from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
@@ -80,7 +81,8 @@ def measure_and_show(
 def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: OutputOptions) -> int:
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
-    is_empty = not _has_interval(run) or (isinstance(tables, Sheet) and not tables.has_interval)
+    figures = tables.values if isinstance(tables, Sheet) else run.shown
+    is_empty = not any(figure.has_interval for figure in figures)
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {
@@ -105,12 +107,6 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     if output.report is not None:
         write_report(Results(results), [run], output.report, form_of(output.report))
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
-
-
-def _has_interval(run: Run) -> bool:
-    """Whether any figure has enough measurements for an interval, not counting the harness itself."""
-    measured = (series for series in run.series if not series.is_harness or series.point.ranks == 1)
-    return any(series.shown is not None and series.shown.has_interval for series in measured)
 
 
 def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> None:
@@ -160,21 +156,15 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
         more = f"; {what}: {typed('show', run_id, '--all')} shows why"
     elif is_empty:
         asked = percent_digits(run.info.plan["precision"])
-        more = f"; nothing is known to {asked} % yet: {typed('run', '--resume', run_id)} continues"
+        more = f"; nothing is known to {asked} % yet.{fixed(further(run))}"
     else:
         plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
     is_early = any(series.status is PointStatus.BUDGET for series in run.series)
-    return f"Saved as run {run_id} in {path}{'; time is up' + _reached(run) if is_early else ''}{more}"
-
-
-def _reached(run: Run) -> str:
-    """How precise half of the figures that tables show are."""
-    shown = [series.shown for series in run.series if series.shown is not None and not series.is_harness]
-    known = [math.inf if figure.precision is None else figure.precision for figure in shown]
-    reached = statistics.median(known) if known else math.inf
-    return "" if reached == math.inf else f": half of the figures are within {percent_text(reached)}"
+    reached = precision_reached(run)
+    how = f": half of the figures are within {percent_text(reached)}" if reached < math.inf else ""
+    return f"Saved as run {run_id} in {path}{f'; time is up{how}' if is_early else ''}{more}"
 
 
 def command_line(command: str) -> str:

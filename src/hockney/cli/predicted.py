@@ -19,14 +19,13 @@ from hockney.cli.rates import print_rates
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_options
-from hockney.cli.words import format_interval
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.plan import Plan, make_plan, refuse_empty
 from hockney.measure.predict import Prediction, Validation, newest_validation, predict_fitted, times_of
 from hockney.measure.rates import search_on_models
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
-from hockney.report.words import size_text
+from hockney.report.words import figure_text, size_text
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
@@ -285,7 +284,7 @@ def print_missing(reasons: Mapping[Point, str]) -> None:
 def _print_times(predicted: Predicted) -> None:
     def interval(row: Prediction) -> str:
         known = Estimate.known(row.time_ns, row.low_ns, row.high_ns)
-        return "" if known is None else format_interval(known, is_range=row.is_range)
+        return "" if known is None else figure_text(known, format_ns, is_range=row.is_range)[1]
 
     def changed(row: Prediction, text: Callable[[float], str]) -> str:
         new_ns = predicted.changed_ns.get(row.point)

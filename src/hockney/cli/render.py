@@ -172,11 +172,13 @@ def table(
     *,
     fits: bool = False,
     narrow: Iterable[Sequence[str]] = (),
+    heading: str = "",
 ) -> int:
     """Print a table, and return how many lines it takes; a row that is a text is a heading of the rows that follow.
 
     It `fits` the screen on a terminal, where COLUMNS is set, or where asked for; else each row is one line. `narrow`
-    are the same rows with shorter cells: they are printed instead where the others are too wide for it.
+    are the same rows with shorter cells: they are printed instead where the others are too wide for it. The `heading`
+    stands above each part.
     """
     described = [TableColumn(column) if isinstance(column, str) else column for column in columns]
     blocks: list[tuple[str, list[list[str]]]] = [("", [])]
@@ -196,13 +198,13 @@ def table(
     fits = fits or is_terminal() or os.environ.get("COLUMNS", "").lstrip("0").isdecimal()
     narrow = list(narrow)
     if fits and narrow and _total(parts[0], natural) > line_width():
-        return table(columns, narrow, fits=fits)
+        return table(columns, narrow, fits=fits, heading=heading)
     if fits:
         least = [_least_width(column, length) for column, length in zip(described, longest, strict=True)]
         parts = split_columns(described, least, line_width())
     count = 0
     for number, places in enumerate(parts):
-        count += say() if number else 0
+        count += title(heading) if heading else say() if number else 0
         count += _print_part(described, blocks, _grown(places, least, natural, fits=fits))
     hidden = [column.title for place, column in enumerate(described) if not any(place in part for part in parts)]
     if hidden:

@@ -11,7 +11,7 @@ from hockney.cli import render
 from hockney.cli.common import command, complete, parse_label, stored_runs
 from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import typed
-from hockney.cli.words import ending_text
+from hockney.report.words import ending_text
 from hockney.results.store import RunSummary, Store, default_path
 from hockney.units import format_duration_s
 
@@ -20,7 +20,7 @@ _COLUMNS: dict[TableColumn, Callable[[RunSummary], str]] = {
     TableColumn("label"): lambda run: run.label or "",
     TableColumn("suite"): lambda run: run.suite,
     TableColumn("started"): lambda run: local_time(run.started_unix_s),
-    TableColumn("status"): lambda run: ending_text(run.status),
+    TableColumn("status"): lambda run: ending_text(run.status, run.points),
     TableColumn("points", right=True): lambda run: f"{run.measured}/{run.planned}",
     TableColumn("measured", right=True): lambda run: _time_text(run),
     TableColumn("transports", wrap=True, optional=True): lambda run: " ".join(run.transports),

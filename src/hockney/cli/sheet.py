@@ -8,23 +8,31 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.finding import Finding
-from hockney.analysis.repeat import resume
+from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.findings import finding_parts
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import TableColumn
-from hockney.cli.rerun import fix_text, typed
-from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, launches_advice, of_warnings, state_text
+from hockney.cli.rerun import typed
+from hockney.cli.words import (
+    SHORT_NOTE,
+    Caveat,
+    caveat_lines,
+    fixed,
+    launches_advice,
+    of_warnings,
+    padded,
+    state_text,
+)
 from hockney.model import PointStatus, Warning_
 from hockney.report.findings import grouped, layer_text
-from hockney.report.sheet import COLUMNS, NOTHING, Failure, Row, Sheet, Value, marks_text
+from hockney.report.sheet import COLUMNS, NOTHING, OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
 from hockney.report.words import SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.libraries import Missing
 
-_OTHER_STATE = "°"
 _LOADS = {"others", "load"}  # warnings of other programs
 _ROUGH = 0.3  # bounds that are wider
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
@@ -45,7 +53,7 @@ def print_sheet(
     count = _print_head(run)
     busy = _busy(sheet)
     if busy is not None:
-        count += render.note(f"{busy.cause} Figures are rough. {fix_text(resume(run.id, run.info))}.", style="yellow")
+        count += render.note(f"{busy.cause} Figures are rough. {busy.remedy}{fixed(further(run))}", style="yellow")
     if sheet.rows:
         count += _print_rows(sheet, run, verbose=verbose)
     else:
@@ -106,23 +114,17 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
     rows: list[list[str] | str] = []
     narrow: list[list[str] | str] = []
     for placement, members in groups.items():
+        above = [placement[:1].upper() + placement[1:]] * bool(placement)
         for table in rows, narrow:
-            table += [placement[:1].upper() + placement[1:]] * bool(placement)
-            table += [] if has_states else _reference(sheet, members)
+            table += [*above, *([] if has_states else _reference(sheet, members))]
         for row in members:
             floor_ns = None if row.is_between_hosts else row.floor_ns
             state = [row.state, format_ns(floor_ns) if floor_ns else NOTHING] if has_states else []
-            name = row.name + _OTHER_STATE * (not has_states and _is_other(sheet, row))
-            row_marks = "*" if row.oversubscribed else ""
-            wide, short = [name, *state], [name, *state]
-            for column in shown:
-                value = row.values[column.key]
-                (text, bounds), mark = column.texts(value), row_marks + _OTHER_STATE * _is_of_other(row, value)
-                wide.append(f"{text} {bounds:<4}{mark}" if bounds else text + mark)
-                short.append(column.narrow_text(value) + mark)
-            rows.append(wide)
-            narrow.append(short)
-    legend = _legend(sheet, run, "".join(cell for row in rows if not isinstance(row, str) for cell in row))
+            heads = [row.name + OTHER_STATE * (not has_states and _is_other(sheet, row)), *state]
+            values = [(column, row.values[column.key], row.marks(column.key)) for column in shown]
+            rows.append(heads + [padded(*column.texts(value), marks) for column, value, marks in values])
+            narrow.append(heads + [column.narrow_text(value) + marks for column, value, marks in values])
+    legend = _legend(sheet, run, [cell for row in rows if not isinstance(row, str) for cell in row])
     lines = render.say() + render.table(columns, rows, fits=True, narrow=narrow) + render.say()
     return lines + sum(render.note(text) for text in legend)
 
@@ -130,11 +132,6 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
 def _is_other(sheet: Sheet, row: Row) -> bool:
     """Whether a row is of another machine state than most."""
     return not row.is_between_hosts and row.state != sheet.state
-
-
-def _is_of_other(row: Row, value: Value | None) -> bool:
-    """Whether a value is of another machine state than its row."""
-    return value is not None and not value.is_mixed and value.state != row.state
 
 
 def _reference(sheet: Sheet, rows: Sequence[Row]) -> list[list[str]]:
@@ -148,17 +145,15 @@ def _reference(sheet: Sheet, rows: Sequence[Row]) -> list[list[str]]:
     return [["floor", format_ns(floor_ns)]] if floor_ns else []
 
 
-def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
+def _legend(sheet: Sheet, run: Run, cells: Sequence[str]) -> Iterable[str]:
     """The legend of the table, with only the marks that are in its `cells`."""
-    placement = placement_text(run)
-    values = sheet.values
-    overs = {value.over for value in values if value.has_interval}
+    overs = {value.over for value in sheet.values if value.has_interval}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
-    yield f"{placement or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
+    yield f"{placement_text(run) or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
     idle = idle_hosts_text(run.info.plan, max(launch.ranks for launch in run.launches.values()))
     if idle:
         yield f"{idle}."
-    advice = launches_advice(run)
+    advice = launches_advice(run, run.shown) if run.launch_count > 1 and _busy(sheet) is None else None
     if advice:
         yield advice
     counts: Counter[str] = Counter()
@@ -173,21 +168,12 @@ def _legend(sheet: Sheet, run: Run, cells: str) -> Iterable[str]:
     if sheet.state is not None and sheet.state in counts:
         yield state_text(counts, sheet.state)
     others = {row.state: None for row in sheet.rows if _is_other(sheet, row)}
-    others |= {
-        value.state: None
-        for row in sheet.rows
-        for value in row.values.values()
-        if value is not None and _is_of_other(row, value)
-    }
-    if _OTHER_STATE in cells:
-        yield f"{_OTHER_STATE}: in another machine state ({'; '.join(others)})."
-    marks = marks_text(cells)
-    if marks:
-        yield f"{marks}."
-    if any(value.is_range for value in values):
-        yield "a–b: the range seen where measurements are too few for an interval, or of several machine states."
-    if SHORT_MARK in cells:
-        yield SHORT_NOTE
+    values = [(row.state, value) for row in sheet.rows for value in row.values.values()]
+    others |= {value.state: None for state, value in values if value and is_other(value, state)}
+    text = "".join(cells)
+    if OTHER_STATE in text:
+        yield f"{OTHER_STATE}: in another machine state ({'; '.join(others)})."
+    yield from filter(None, [marks_text(cells), SHORT_NOTE if SHORT_MARK in text else ""])
 
 
 def _print_definitions(sheet: Sheet, run: Run) -> None:

@@ -10,7 +10,7 @@ import click
 
 from hockney.cli import render
 from hockney.cli.common import command, complete, names, transports_option
-from hockney.cli.figures import figures_in, print_plots, print_run, print_run_by_size
+from hockney.cli.figures import print_plots, print_run, print_run_by_size
 from hockney.errors import UsageError, unknown
 from hockney.results.export import launches_json, series_json
 from hockney.results.runs import Run, Series, open_results
@@ -147,7 +147,7 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
         "launches": launches_json(run),
         "warnings": run.warnings,
         "series": [
-            series_json(member, member.figures() if state is None else figures_in(member, state)) for member in shown
+            series_json(member, member.figures() if state is None else member.figures_in(state)) for member in shown
         ],
     }
 

@@ -14,12 +14,12 @@ from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_
 from hockney.cli.changes import comparison_json, notes
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
-from hockney.cli.words import format_interval
 from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
 from hockney.report import changes
+from hockney.report.words import cell_text
 from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
 from hockney.stats.figures import ONE_LAUNCH
@@ -212,7 +212,7 @@ def _limit_case(limit: Judged, run_id: int, sampled_s: Mapping[Point, float]) ->
 
 
 def limit_sentence(limit: Judged, run_id: int) -> str:
-    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns (44.1 - 46.2 ns, near), expected <= 40.0 ns`."""
+    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns ±3%, near, expected <= 40.0 ns`."""
     expected = f"<= {format_ns(limit.limit)}" if limit.what == "latency" else f">= {format_rate(limit.limit)}"
     value = f"{limit.what} {_value(limit)}" if limit.figure is not None else limit.what
     reason = f"; {_reason(limit, run_id)}" if limit.reason else ""
@@ -239,12 +239,9 @@ def _reason(limit: Judged, run_id: int) -> str:
 def _value(limit: Judged) -> str:
     figure = limit.figure
     assert figure is not None
-    if limit.what == "latency" or figure.bytes_per_s is None:
-        return (
-            f"{format_ns(figure.time.value)} ({format_interval(figure.time, is_range=figure.is_range)}, {figure.state})"
-        )
-    value, low, high = map(format_rate, (figure.bytes_per_s.value, figure.bytes_per_s.low, figure.bytes_per_s.high))
-    return f"{value} ({low} to {high}, {figure.state})"
+    rate = None if limit.what == "latency" else figure.bytes_per_s
+    cell = cell_text(figure, figure.time, format_ns) if rate is None else cell_text(figure, rate, format_rate)
+    return f"{' '.join(filter(None, cell))}, {figure.state}"
 
 
 def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:

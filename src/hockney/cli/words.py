@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from hockney.analysis.repeat import resume
+from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.rerun import fix_text, typed
-from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus, Warning_
-from hockney.report.words import ROUGH, SHORT_MARK, size_text
+from hockney.errors import Fix
+from hockney.model import Point, PointStatus, Warning_
+from hockney.report.words import SHORT_MARK, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
-from hockney.stats import ONE_LAUNCH, RANGE, Estimate, State
+from hockney.stats import EXACT, ONE_LAUNCH, RANGE, State
 from hockney.stats.interval import LAUNCHES_USEFUL
-from hockney.units import format_ns, format_share, printable
+from hockney.units import format_share, printable
 
 SHORT_NOTE = (
     f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
@@ -48,27 +48,12 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
     return f"{text}; --states lists the others ({'; '.join(others[:2])}{more})." if others else f"{text}."
 
 
-def status_text(status: PointStatus, figure: Figure, asked_precision: float | None) -> str:
-    """How the point ended. One that is precise in another state gets the precision of this figure, rounded up."""
-    if status is PointStatus.BUDGET:
-        return "time up"
-    if status is not PointStatus.PRECISE or asked_precision is None:
-        return str(status.value)
-    if figure.precision is None:
+def status_text(figure: Figure) -> str:
+    """How its point ended; `-` where the point is as precise as asked in another state only."""
+    status, asked = figure.series.status, figure.series.run.info.plan.get("precision")
+    if status is PointStatus.PRECISE and asked is not None and (figure.precision is None or figure.precision > asked):
         return "-"
-    if figure.precision <= asked_precision:
-        return str(status.value)
-    return f"±{math.ceil(1000 * figure.precision) / 10}%" if figure.precision <= ROUGH else "rough"
-
-
-def format_interval(time: Estimate, *, is_range: bool = False) -> str:
-    """`26.9 - 27.3 ns`; in brackets where it is not an interval of one machine state."""
-    if time.low == time.high:
-        return "" if is_range else "exact"  # a single imported figure, or a model without noise
-    low, high = format_ns(time.low), format_ns(time.high)
-    number, _, unit = low.partition(" ")
-    text = f"{number} - {high}" if high.endswith(f" {unit}") else f"{low} - {high}"
-    return f"({text})" if is_range else text
+    return "time up" if status is PointStatus.BUDGET else str(status.value)
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:
@@ -78,18 +63,30 @@ def say_one_launch(overs: Iterable[str | None]) -> None:
         render.note("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
 
 
-def launches_advice(run: Run, figures: Iterable[Figure] = ()) -> str | None:
-    """How many launches would make a run of several as precise as asked; None if it is.
+def padded(shown: str, bounds: str, mark: str = "") -> str:
+    """A cell, `41.9 ns ±2% °`, in which bounds of one and of two digits are as wide."""
+    return f"{shown} {bounds:<4}{mark}" if bounds else shown + mark
 
-    Two launches do not show how many the `figures` need, so there the advice is a third.
+
+def fixed(fix: Fix | None) -> str:
+    """A fix as the next sentence; empty without one."""
+    return "" if fix is None else f" {fix_text(fix)}."
+
+
+def launches_advice(run: Run, figures: Iterable[Figure]) -> str | None:
+    """What the launches of these figures leave open, with the command for more; None: nothing.
+
+    Two launches do not show how many are needed, so there the advice is a third.
     """
-    if run.launch_count > 2:
-        return precision_text(figures, run.info.plan.get("precision"))
-    left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
-    if run.launch_count < 2 or not left:
-        return None
-    fix = fix_text(resume(run.id, run.info))
-    return f"After 2 launches an interval is about 6 times as wide as after 3. {fix}."
+    known = [figure for figure in figures if figure.has_interval and figure.interval_over != EXACT]
+    of_one = [figure for figure in known if figure.interval_over == ONE_LAUNCH]
+    if of_one:
+        which = "Intervals" if len(of_one) == len(known) else f"{len(of_one)} of {len(known)} intervals"
+        return f"{which} cover one launch only, not the variation between launches.{fixed(further(run))}"
+    if max((figure.n_launches for figure in known), default=0) > 2:
+        return precision_text(known, run.info.plan.get("precision"))
+    fix = further(run) if known else None
+    return f"After 2 launches an interval is about 6 times as wide as after 3.{fixed(fix)}" if fix else None
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:
@@ -100,11 +97,6 @@ def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None
         return None
     advice = f"about {needed}" if needed <= LAUNCHES_USEFUL else f"more than {LAUNCHES_USEFUL}"
     return f"Not all reached ±{asked:.1%}: that takes {advice} launches."
-
-
-def ending_text(status: RunStatus) -> str:
-    """How a run ended, in the word that its points have, too."""
-    return PointStatus.STOPPED.value if status is RunStatus.INTERRUPTED else status.value
 
 
 def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
@@ -141,11 +133,8 @@ def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[l
 
 
 def of_warnings(seen: Sequence[Warning_]) -> list[Caveat]:
-    """The caveats of warnings, each kind once; the load before the run is left out if there was load during it."""
-    by_kind = {(warning.kind, warning.subject): warning for warning in seen}
-    if ("others", "machine") in by_kind:
-        by_kind.pop(("load", "machine"), None)
-    return [(warning.cause, str(warning)) for warning in by_kind.values()]
+    """The caveats of warnings."""
+    return [(warning.cause, str(warning)) for warning in seen]
 
 
 def print_caveats(run: Run, *, verbose: bool = False) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from hockney.analysis.explain.read import curves_of
 from hockney.analysis.pairs import FARTHEST
 from hockney.model import NOT_MEASURED, PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
-from hockney.report.words import SHORT_MARK, figure_text
+from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
 from hockney.results.figures import Figure
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series
@@ -27,11 +28,16 @@ from hockney.stats.interval import Estimate
 from hockney.units import format_ns, format_rate
 
 NOTHING = "–"
+OTHER_STATE = "°"
 MARKS = {
-    NOTHING: "not enough data",
-    "~": "known to worse than ±25 %",
-    "*": "more ranks than CPUs, so these are scheduling times",
+    f"^{NOTHING}": f"{NOTHING}: not enough data",
+    "~": "~: known to worse than ±25 %",
+    r"\*": "*: more ranks than CPUs, so these are scheduling times",
+    r"\(.*–": "a–b: both ends where ± would exceed 50 %",
+    RANGE_MARK: f"{RANGE_MARK}: the range seen, as measurements in one machine state are too few for an interval",
 }
+"""The meaning of each mark in a cell, by an expression that finds it."""
+
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     "ns": format_ns,
     "bytes/s": format_rate,
@@ -71,6 +77,11 @@ class Value(Estimate):
         return self.is_mixed or not self.has_interval
 
 
+def is_other(value: Value | Figure | None, state: str | None) -> bool:
+    """Whether a value is of another machine state than this one; None: any."""
+    return value is not None and state is not None and not value.is_mixed and value.state != state
+
+
 def _value(figure: Figure, estimate: Estimate, at_bytes: int | None = None) -> Value:
     bounds = estimate.value, estimate.low, estimate.high
     return Value(*bounds, figure.interval_over, figure.state, figure.is_mixed, at_bytes, figure.is_short)
@@ -84,9 +95,7 @@ class TransportFigures:
         self.transport, self.state = first.point.transport, state or first.run.state_of(*first.job) or ""
         self._series = [each for each in members if _OPTIONS.get(each.point.pattern) == each.point.options]
         good = (each for each in self._series if each.status is not PointStatus.FAILED)  # else samples may be wrong
-        figures = (figure for series in good for figure in series.figures())
-        shown = (each for each in figures if (each.is_shown if state is None else each.state == state))
-        self._figures = {figure.series: figure for figure in shown}
+        self._figures = {figure.series: figure for series in good for figure in series.figures_in(state)}
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern."""
@@ -181,9 +190,10 @@ class Column:
         return shown + SHORT_MARK * value.is_short, bounds
 
     def narrow_text(self, value: Value | None) -> str:
-        """The same in one word less: a rough figure is its range alone, `2.1–33 us`."""
+        """The same in one word less: of both ends without the value between, `2.1–33 us‡`."""
         shown, bounds = self.texts(value)
-        return f"{bounds[1:-1]} {shown.partition(' ')[2]}" if bounds.startswith("(") else f"{shown} {bounds}".rstrip()
+        ends, has_ends, mark = bounds.removeprefix("(").partition(")")
+        return f"{ends} {shown.partition(' ')[2]}{mark}" if has_ends else f"{shown} {bounds}".rstrip()
 
     @property
     def text_of(self) -> Callable[[float], str]:
@@ -191,9 +201,11 @@ class Column:
         return _FORMATS[self.unit]
 
 
-def marks_text(text: str, marks: Mapping[str, str] = MARKS) -> str:
-    """The meaning of the marks in a text, in one sentence; empty without marks."""
-    return "; ".join(f"{mark}: {meaning}" for mark, meaning in marks.items() if mark in text)
+def marks_text(cells: Iterable[str], marks: Mapping[str, str] = MARKS) -> str:
+    """The meaning of the marks in cells, in one sentence; empty without marks."""
+    text = "\n".join(map(str.strip, cells))
+    sentence = "; ".join(meaning for mark, meaning in marks.items() if re.search(mark, text, re.MULTILINE))
+    return f"{sentence}." if sentence else ""
 
 
 COLUMNS = (
@@ -249,6 +261,10 @@ class Row:
     @property
     def is_between_hosts(self) -> bool:
         return len(set(self.hosts)) > 1
+
+    def marks(self, key: str) -> str:
+        """Those of a cell, besides its own."""
+        return "*" * self.oversubscribed + OTHER_STATE * is_other(self.values[key], self.state)
 
     @property
     def full_name(self) -> str:
@@ -313,11 +329,6 @@ class Sheet:
         """All values but those of fits."""
         of_rows = [row.values[column.key] for row in self.rows for column in COLUMNS if not column.is_fitted]
         return [value for value in of_rows if value is not None]
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether any value is known to an interval."""
-        return any(value.has_interval for value in self.values)
 
 
 def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:

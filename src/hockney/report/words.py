@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.model import Point
+from hockney.model import Point, PointStatus, RunStatus
+from hockney.stats import ROUNDING
 from hockney.stats.interval import Estimate
 from hockney.stats.npb import ft_class
 from hockney.units import counted, format_bytes
 
 if TYPE_CHECKING:
     from hockney.measure.predict import Validation
+    from hockney.results.figures import Figure
     from hockney.results.runs import Run
 
 SHORT_MARK = "†"  # a stream with few events in a sample
+RANGE_MARK = "‡"  # bounds that are what was seen, and not an interval of one machine state
 _HOSTS_MAX = 16
 ROUGH = 0.5  # wider bounds, as a fraction of the value, are printed with both ends, and never called best
 _ERRORS_WITHIN = (0.10, 0.25)
@@ -45,19 +49,29 @@ def machine_text(facts: dict[str, Any]) -> str:
 def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool = False) -> tuple[str, str]:
     """A value and its bounds: `8.32 us`, `±2%`, rounded up; of an exact value without bounds.
 
-    Two digits and both ends, `8.3 us`, `(2.1–33)`, where the bounds are not an interval of one machine state, or wider
-    than half of the value. `text` is that of a number in its unit.
+    Both ends and two digits, `8.3 us`, `(2.1–33)`, where they are wider than half of the value. A range has both ends,
+    too, with its mark; three digits where two do not tell them apart. `text` is that of a number in its unit.
     """
     shown = text(value.value)
-    if value.low == value.high:
-        return shown, ""
-    if not is_range and value.relative <= ROUGH:
-        return shown, percent_text(value.relative)
+    if not is_range and (value.low == value.high or value.relative <= ROUGH):
+        return shown, percent_text(value.relative) if value.low != value.high else ""
     number, _, unit = shown.partition(" ")
     printed = float(number.replace(",", ""))
     scale = value.value / printed if value.value and printed else 1.0
-    rough, low, high = (f"{float(f'{end / scale:.2g}'):g}" for end in (value.value, value.low, value.high))
-    return f"{rough} {unit}".rstrip(), f"({low}–{high})"
+    mark = RANGE_MARK * is_range
+    for digits in (2, 3):
+        rough, low, high = (f"{float(f'{end / scale:.{digits}g}'):g}" for end in (value.value, value.low, value.high))
+        if low != high:
+            return f"{rough} {unit}".rstrip(), f"({low}–{high}){mark}"
+    return shown, mark
+
+
+def cell_text(figure: Figure, value: Estimate, text: Callable[[float], str]) -> tuple[str, str]:
+    """A figure, or a rate of it, as every table has it: figure_text, without the rounding of an imported one."""
+    if figure.interval_over == ROUNDING:
+        return text(value.value), ""
+    shown, bounds = figure_text(value, text, is_range=figure.is_range)
+    return shown + SHORT_MARK * figure.is_short, bounds
 
 
 def percent_text(fraction: float) -> str:
@@ -110,10 +124,27 @@ def size_text(point: Point) -> str:
 
 
 def launches_text(run: Run) -> str:
-    """`6 launches of each job`, or `6 to 38 launches of each job`: points that were not precise by then got more."""
-    made = run.launch_count
-    asked = min(made, int(run.info.plan.get("launches") or made))
-    return "1 launch" if made == 1 else f"{f'{asked} to ' * (asked < made)}{made} launches of each job"
+    """`1 launch`, or `6 to 38 launches`, of the figures that tables show.
+
+    `1 launch (of 2, in different machine states)` where none has all launches of its point.
+    """
+    counts = [figure.n_launches for figure in run.shown] or [run.launch_count]
+    made = max((len({each.launch_id for each, _ in figure.series.pairs}) for figure in run.shown), default=0)
+    several = f"{min(counts)} to " * (min(counts) < max(counts)) + counted(max(counts), "launch", "launches")
+    return several + f" (of {made}, in different machine states)" * (max(counts) < made)
+
+
+def precision_reached(run: Run) -> float:
+    """The precision that half of the shown figures have: infinite where most are ranges, or there are none."""
+    known = [math.inf if figure.precision is None else figure.precision for figure in run.shown]
+    return statistics.median(known or [math.inf])
+
+
+def ending_text(status: RunStatus, points: Collection[PointStatus]) -> str:
+    """How a run ended, in the word that its points have, too: `done` is one that has nothing left to measure."""
+    if status is RunStatus.DONE and PointStatus.BUDGET in points:
+        return "time up"
+    return PointStatus.STOPPED.value if status is RunStatus.INTERRUPTED else status.value
 
 
 def cpus_text(cpus: Sequence[int]) -> str:

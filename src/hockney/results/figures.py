@@ -3,7 +3,7 @@
 A run has one state, that of its tables: the quiet one with most measurements that has an interval for at least half of
 the points that have one in any state; where none has, the most frequent one. A job that was never measured in it has
 its own, by the same rule. One row of each point is shown: of its measurements in that state; where these are too few
-for an interval, of those on its level, quiet or contended; else of all. Such a row is marked as mixed.
+for an interval, of those on its level, quiet or contended, or else of all, if they give one. Such a row is mixed.
 
 A figure is always a range: a 95 % interval, or what was seen where there are too few measurements for one.
 """
@@ -23,6 +23,7 @@ from hockney.model import DIGITS, Definition, Measurement, Point
 from hockney.stats import MIXED, UNKNOWN, State, place
 from hockney.stats.figures import (
     RANGE,
+    ROUNDING,
     STREAM_EVENTS_MIN,
     arrived_share,
     estimate_of,
@@ -62,9 +63,9 @@ class Figure:
     `time` is in ns: the geometric mean of the launches' medians, with one launch the median of its measurements'
     medians, and its bounds. They cover `interval_over`: "launches" or "within one launch" with the probability
     `coverage`; "exact" of a model without noise; "range" where there are too few measurements for an interval: then
-    they are the extremes seen. `arrived` is the share of messages that did: UDP loses some. `verified`: whether the
-    payload was checked in any measurement of the point; None: no payload. `n_left_out` measurements have another batch,
-    or an earlier definition. Of imported figures, what their outputs do not say is None.
+    they are the extremes seen; "rounding" of a single imported figure. `arrived` is the share of messages that did: UDP
+    loses some. `verified`: whether the payload was checked in any measurement of the point; None: no payload.
+    `n_left_out` measurements have another batch, or an earlier definition. What imported outputs do not say is None.
 
     `is_shown`: the one row of its point that tables show. `is_short`: a stream with fewer than STREAM_EVENTS_MIN events
     in a sample. `measurements` are those it is made of.
@@ -101,7 +102,7 @@ class Figure:
     @property
     def has_interval(self) -> bool:
         """Whether the bounds are those of a confidence interval, not of what was seen."""
-        return self.interval_over != RANGE
+        return self.interval_over not in (RANGE, ROUNDING)
 
     @property
     def payload_bytes(self) -> float:
@@ -120,13 +121,14 @@ class Figure:
 
     @property
     def is_range(self) -> bool:
-        """Whether both bounds are printed: they are not an interval of one machine state."""
-        return self.is_mixed or not self.has_interval
+        """Whether its bounds are what was seen, and not an interval of one machine state."""
+        return self.is_mixed or self.interval_over == RANGE
 
     @property
     def precision(self) -> float | None:
         """The larger half-width of the interval over the value: 0.01 reads "known to 1 %". None of a range."""
-        return None if self.is_range or not self.time.value else self.time.relative
+        is_known = self.has_interval and not self.is_mixed and self.time.value
+        return self.time.relative if is_known else None
 
     @property
     def between_launches(self) -> float | None:
@@ -266,7 +268,7 @@ class Frame:
         pools = [pool for pool in dict.fromkeys(((main.name,) if main.name in every else (), level, every)) if pool]
         for pool in pools:
             rows.setdefault(pool, self._figure(series, pairs, pool, last))
-        shown = next((pool for pool in pools if rows[pool].has_interval), every)
+        shown = next((pool for pool in pools if rows[pool].has_interval), pools[0])
         keep = [pool for pool in rows if len(pool) == 1 or pool == shown]
         return tuple(replace(rows[pool], is_shown=pool == shown) for pool in keep)
 
@@ -286,7 +288,7 @@ class Frame:
             state=_name(states),
             floor_ns=_floor_ns(kept),
             time=time,
-            interval_over=over,
+            interval_over=ROUNDING if over == RANGE and is_imported and len(measurements) == 1 else over,
             coverage=coverage,
             arrived=arrived,
             n_measurements=len(measurements),

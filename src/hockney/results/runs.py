@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -83,7 +83,7 @@ class Run:
     command, suite, seed, version of hockney, plan; `facts` are the machine's: CPU, caches, kernel, governor, versions,
     as nested dictionaries. `status` is RUNNING while a program measures it, KILLED if that program is gone;
     `finished_unix_s` is None for a run that has not ended. `rounds` counts the stored ones. `launches` are by the
-    `launch_id` of measurements. `warnings` limit the figures.
+    `launch_id` of measurements. `warnings` limit the figures; each kind is there once for its subject.
     """
 
     def __init__(self, store: Store, run_id: int) -> None:
@@ -97,7 +97,7 @@ class Run:
         self.finished_unix_s, self.measured_s = stored.finished_unix_s, stored.measured_s
         self.rounds = stored.rounds
         self.launches: Mapping[int, Launch] = stored.launches
-        self.warnings: tuple[Warning_, ...] = stored.warnings
+        self.warnings = _told_once(stored.warnings)
 
     def __repr__(self) -> str:
         return f"<hockney run {self.id}{f' {self.label}' if self.label else ''}: {self.info.command}>"
@@ -125,6 +125,12 @@ class Run:
     def series(self) -> tuple[Series, ...]:
         """All series in the order of the plan, also those without samples (skipped, failed, not reached)."""
         return tuple(self.each_series())
+
+    @property
+    def shown(self) -> list[Figure]:
+        """The figures that tables show, without those of the harness itself if there are others."""
+        figures = [series.shown for series in self.series if series.shown is not None]
+        return [figure for figure in figures if not figure.is_harness] or figures
 
     def each_series(self) -> Iterator[Series]:
         """The same, one after the other: their samples do not stay in memory."""
@@ -184,8 +190,7 @@ class Run:
         rows = [
             figure
             for member in sorted(members, key=lambda member: member.point.bytes)
-            for figure in member.figures()
-            if (figure.is_shown if state is None else figure.state == state)
+            for figure in member.figures_in(state)
         ]
         if state is not None and not rows:
             seen = sorted({figure.state for member in members for figure in member.figures()})
@@ -239,6 +244,14 @@ class Run:
 def classify_together(base: Run, new: Run) -> None:
     """Name the machine states of two runs alike, before any is used: alone, a run that was slow throughout is quiet."""
     base._states, new._states = stats.classify_both(*([each.probe for each in run._measured] for run in (base, new)))
+
+
+def _told_once(warnings: Sequence[Warning_]) -> tuple[Warning_, ...]:
+    """The last warning of each kind and subject, without the load before the run if there was load during it."""
+    by_kind = {(warning.kind, warning.subject): warning for warning in warnings}
+    if ("others", "machine") in by_kind:
+        by_kind.pop(("load", "machine"), None)
+    return tuple(by_kind.values())
 
 
 class Curve(NamedTuple):
@@ -350,10 +363,14 @@ class Series:
         """
         return list(self._figures)
 
+    def figures_in(self, state: str | None) -> list[Figure]:
+        """The figure of a machine state, None: the one that tables show; [] without one."""
+        return [each for each in self._figures if (each.is_shown if state is None else each.state == state)]
+
     @property
     def shown(self) -> Figure | None:
         """The figure that tables show; None without measurements."""
-        return next((figure for figure in self._figures if figure.is_shown), None)
+        return next(iter(self.figures_in(None)), None)
 
     @functools.cached_property
     def _figures(self) -> tuple[Figure, ...]:

@@ -7,6 +7,7 @@ from hockney.stats.figures import (
     EXACT,
     ONE_LAUNCH,
     RANGE,
+    ROUNDING,
     arrived_share,
     estimate_of,
     needed_for,

@@ -27,6 +27,7 @@ P99_SAMPLES_MIN = 100
 BETWEEN_LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # the kinds of variation that an interval covers
 EXACT = "exact"  # of a model without noise: the interval is the value itself
 RANGE = "range"  # not an interval: the extremes seen, where there are too few measurements for one
+ROUNDING = "rounding"  # neither: that of the digits of a single imported figure
 _WIDEST = 10.0  # an interval over launches that spans a larger factor says less than the times seen
 
 

@@ -14,6 +14,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from tests.report.html.made import write_large_page
 
+from hockney.report.words import figure_text
+from hockney.stats.interval import Estimate
+from hockney.units import format_ns
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP, PHONE = ViewportSize(width=1280, height=900), ViewportSize(width=390, height=844)
 BLANK = """canvas => {
@@ -264,6 +268,24 @@ def test_the_theme_is_switched(browser: Browser, page_file: Path) -> None:
     page.emulate_media(color_scheme="dark")
     page.click("#theme")
     assert page.evaluate(paper) == light
+
+
+def test_figures_are_written_as_on_the_screen(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    for bounds in (
+        (8240.0, 8400.0),
+        (4160.0, 8400.0),
+        (4150.0, 8400.0),
+        (125.0, 2.1e6),
+        (8319.0, 8321.0),
+        (8320.0,) * 2,
+    ):
+        for is_range in (False, True):
+            text = page.evaluate(
+                "([low, high, isRange]) => withInterval(8320, low, high, UNIT_TEXT.ns, isRange)", [*bounds, is_range]
+            )
+            time = Estimate(8320.0, *bounds)
+            assert text == " ".join(filter(None, figure_text(time, format_ns, is_range=is_range)))
 
 
 def test_it_prints(browser: Browser, page_file: Path) -> None:

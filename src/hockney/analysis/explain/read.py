@@ -12,13 +12,13 @@ from hockney.analysis.explain.fits import loggp_of
 from hockney.analysis.finding import Note
 from hockney.analysis.impact import impacts_of
 from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
-from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches, resume
+from hockney.analysis.repeat import further, resume
 from hockney.errors import HockneyError
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary
-from hockney.stats import MIXED, State, median
+from hockney.stats import MIXED, ONE_LAUNCH, State, median
 from hockney.stats.fit import Estimate
 
 
@@ -177,9 +177,10 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
         yield Note("ended early", {"how": how}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
-    elif run.launch_count == 1 and not all(series.is_exact for series in run.series):
-        code = "imported" if run.info.is_imported else "one launch"
-        yield Note(code, fix=more_launches(run.id, run.info, LAUNCHES_WANTED))
+    elif run.info.is_imported and run.launch_count == 1:
+        yield Note("imported", fix=further(run))
+    elif any(figure.interval_over == ONE_LAUNCH for figure in run.shown):
+        yield Note("one launch", fix=further(run))
     if without_interval:
         yield Note("points without interval", {"points": len(without_interval), "example": str(without_interval[0])})
     failed = [series for series in run.series if series.status is PointStatus.FAILED]

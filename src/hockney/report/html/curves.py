@@ -13,7 +13,7 @@ from hockney.model import PointStatus
 from hockney.report.html.charts import plain
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
-from hockney.stats import MIXED, Estimate, rate_per_s
+from hockney.stats import MIXED, ROUNDING, Estimate, rate_per_s
 
 COPY = "memcpy"  # the reference of other curves
 _OF_PAIRS = {"source", "target", "round"}  # options that name a pair of ranks: these points are in the matrices
@@ -24,9 +24,9 @@ _BOUNDS = {"y": "value", "low": "low", "high": "high"}
 class CurveData:
     """A pattern on a transport: times over sizes in bytes, ascending, in the machine states that `state` names.
 
-    `times_ns` are by size; `ranges` are the sizes whose bounds are no interval of one machine state. `payload` is the
-    number of bytes moved in that time over the size, None if a rate has no meaning. `arrived` are the shares of
-    messages that were not lost, by the sizes that lost some. `is_main`: the figures that tables show.
+    `times_ns` are by size, without rounding; `ranges` are the sizes whose bounds are no interval of one machine state.
+    `payload` is the number of bytes moved in that time over the size, None if a rate has no meaning. `arrived` are the
+    shares of messages that were not lost, by the sizes that lost some. `is_main`: the figures that tables show.
     """
 
     run: int
@@ -86,12 +86,17 @@ def curves_of(run: Run) -> list[CurveData]:
                 floor_ns=floors_ns.pop() if len(floors_ns) == 1 else None,
                 payload=_payload(figures),
                 is_sized=figures[0].point.is_sized,
-                times_ns={figure.point.bytes: figure.time for figure in figures},
+                times_ns={figure.point.bytes: _time(figure) for figure in figures},
                 arrived={figure.point.bytes: figure.arrived for figure in figures if figure.arrived < 1},
                 ranges=frozenset(figure.point.bytes for figure in figures if figure.is_range),
             )
         )
     return curves
+
+
+def _time(figure: Figure) -> Estimate:
+    value = figure.time.value
+    return Estimate(value, value, value) if figure.interval_over == ROUNDING else figure.time
 
 
 def _payload(figures: Sequence[Figure]) -> float | None:
@@ -121,6 +126,7 @@ def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[
             "payload": curve.payload,
             "arrived": curve.arrived,
             "x": list(curve.times_ns),
+            "ranges": sorted(curve.ranges),
             **{key: [plain(getattr(time, of)) for time in curve.times_ns.values()] for key, of in _BOUNDS.items()},
         }
         for curve in curves

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hockney.analysis.explain import Explanation
@@ -16,11 +17,20 @@ from hockney.report.html.machines import archive_points, pingpongs
 from hockney.report.html.material import Material
 from hockney.report.sheet import NOTHING
 from hockney.report.table import TextTable, text_rows
-from hockney.report.words import ROUGH, figure_text, launches_text, machine_text, percent_text, placement_text
+from hockney.report.words import (
+    ROUGH,
+    ending_text,
+    figure_text,
+    launches_text,
+    machine_text,
+    percent_text,
+    placement_text,
+    precision_reached,
+)
 from hockney.results.runs import Run
 from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
-from hockney.units import counted, format_bytes, format_ns, format_rate
+from hockney.units import format_bytes, format_ns, format_rate
 
 _TITLES_MAX = 5
 _KINDS = {"library": "MPI and other libraries", "kernel": "sockets and pipes", "memory": "shared memory"}  # in order
@@ -91,7 +101,7 @@ def utc(unix_s: float) -> str:
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
     label = f" “{run.label}”" if run.label else ""
-    yield "Run", f"{run.id}{label}, {run.info.suite}, {run.status.value}"
+    yield "Run", f"{run.id}{label}, {run.info.suite}, {ending_text(run.status, {each.status for each in run.series})}"
     placement = placement_text(run)
     if placement:
         yield "Ranks", placement.removesuffix(".")
@@ -196,15 +206,6 @@ def _leader_text(material: Material, leaders: Sequence[Candidate], on: str = "")
     return f"{'probably ' * (len(leaders) > 1)}{on}{listed(names, 'or')}{more}" if names else ""
 
 
-def _spreads(material: Material) -> list[float]:
-    return [point.time_ns.relative for curve in _curves(material) for point in curve.points]
-
-
-def _known(best: Candidate, text: Callable[[float], str]) -> str:
-    """`1.30 us ±4%`; `1.30 us` of a model, which is exact."""
-    return " ".join(figure_text(best.value, text, is_range=best.is_range)).rstrip()
-
-
 # ---- the verdict ----------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +221,8 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
     for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
         if leaders:
             where = _leader_text(material, leaders, "on ")
-            speeds.append(f"{leaders[0].what} {verb} {_known(leaders[0], text)} {where}")
+            known = " ".join(figure_text(leaders[0].value, text, is_range=leaders[0].is_range)).rstrip()
+            speeds.append(f"{leaders[0].what} {verb} {known} {where}")
     if speeds:
         joined = "; ".join(speeds)
         yield f"{joined[0].upper()}{joined[1:]}."
@@ -262,13 +264,13 @@ def _wrong(material: Material) -> str:
 
 
 def _certainty(material: Material) -> str:
-    spreads, launches = _spreads(material), material.run.launch_count
-    if not spreads:
-        return ""
-    spread = statistics.median(spreads)
+    run, spread = material.run, precision_reached(material.run)
     if spread == 0:
         return "The figures are those of a model, which is exact."
-    over = "within one launch: how much launches differ is not known" if launches == 1 else f"over {launches} launches"
+    if spread == math.inf:
+        return "Rough figures: most have no confidence interval in one machine state." if run.shown else ""
+    is_of_one = all(figure.n_launches == 1 for figure in run.shown)
+    over = "within one launch: how much launches differ is not known" if is_of_one else f"over {launches_text(run)}"
     if spread > ROUGH / 2:
         good = "factors of two, not for 10 %" if spread < 1 else "orders of magnitude"
         return f"Rough figures: the typical uncertainty is {percent_text(spread)}. Good for {good}; {over}."
@@ -284,9 +286,9 @@ def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Cand
             what = leaders[0].what.rstrip(",").removeprefix("a message of ")
             value, bounds = figure_text(leaders[0].value, text, is_range=leaders[0].is_range)
             yield Card(question, value, f"{what} {_leader_text(material, leaders, 'on ')} {bounds}".rstrip())
-    spreads, launches = _spreads(material), counted(material.run.launch_count, "launch", "launches")
-    if spreads and (spread := statistics.median(spreads)):  # a model's is 0
-        detail = f"half of all figures; the worst {percent_text(max(spreads))} (95\N{NO-BREAK SPACE}%, {launches})"
+    run, spread = material.run, precision_reached(material.run)
+    if 0 < spread < math.inf:  # a model's is 0
+        detail = f"half of all figures (95\N{NO-BREAK SPACE}%, {launches_text(run)})"
         yield Card("How sure", percent_text(spread), detail)
     yield from _then_and_now(material, latency)
 

@@ -12,7 +12,7 @@ from hockney.model import PointStatus
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
 from hockney.report.impacts import background_text, impact_table
-from hockney.report.sheet import COLUMNS, MARKS, Column, Sheet, Value, marks_text
+from hockney.report.sheet import COLUMNS, MARKS, OTHER_STATE, Column, Row, Sheet, Value, marks_text
 from hockney.report.table import Cell, TextTable, text_rows
 from hockney.report.words import ROUGH, SHORT_MARK, hosts_text, launches_text, placement_text
 from hockney.results.runs import Run
@@ -33,9 +33,9 @@ def sheet_table(material: Material) -> TextTable | None:
     if floor_ns:
         rows.append((Cell("floor"), Cell(format_ns(floor_ns)), *[Cell("")] * (len(COLUMNS) - 1)))
     for row in sheet.rows:
-        name = row.name + (f" ({row.state})" if row.state != sheet.state else "") + ("*" if row.oversubscribed else "")
-        rows.append((Cell(name), *(_cell(column, row.values[column.key], values[column.key]) for column in COLUMNS)))
-    shown = "".join(cell.text for row in rows for cell in row)
+        name = row.name + (f" ({row.state})" if row.state != sheet.state else "")
+        rows.append((Cell(name), *(_cell(column, row, values[column.key]) for column in COLUMNS)))
+    shown = [str(cell) for row in rows for cell in row]
     return TextTable(
         "Data sheet",
         ("transport", *(column.title for column in COLUMNS)),
@@ -45,10 +45,12 @@ def sheet_table(material: Material) -> TextTable | None:
     )
 
 
-def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]) -> Cell:
+def _cell(column: Column, row: Row, of_column: Iterable[Value | None]) -> Cell:
+    value = row.values[column.key]
     text, bounds = column.texts(value)
+    bounds += row.marks(column.key)
     if value is None or column.is_fitted:  # to know how sure a fit is, see the curve
-        return Cell(text)
+        return Cell(text, bounds)
     known = [other for other in of_column if other is not None]
     if column.unit == "ns":
         is_best = value.low <= min(known, key=lambda other: other.value).high
@@ -57,7 +59,7 @@ def _cell(column: Column, value: Value | None, of_column: Iterable[Value | None]
     return Cell(text, bounds, is_best and value.relative <= ROUGH)
 
 
-def _notes(sheet: Sheet, run: Run, shown: str) -> Iterable[str]:
+def _notes(sheet: Sheet, run: Run, shown: Iterable[str]) -> Iterable[str]:
     yield f"Median with its 95 % confidence interval, {launches_text(run)}."
     total = sum(state.measurements for state in sheet.states)
     if sheet.state is not None and total:
@@ -65,9 +67,9 @@ def _notes(sheet: Sheet, run: Run, shown: str) -> Iterable[str]:
         yield f"Machine state: {sheet.state}, {format_share(count / total)} of all measurements."
     for column in COLUMNS:
         yield f"{column.title}: {column.definition}."
-    marks = marks_text(shown, {**MARKS, SHORT_MARK: "fewer than 8 events in a row, so start and end weigh in the time"})
-    if marks:
-        yield f"{marks}."
+    short = f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time"
+    others = {OTHER_STATE: f"{OTHER_STATE}: in another machine state", SHORT_MARK: short}
+    yield from filter(None, [marks_text(shown, {**MARKS, **others})])
 
 
 # ---- under load -----------------------------------------------------------------------------------------------------

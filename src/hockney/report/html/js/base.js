@@ -37,12 +37,18 @@ const UNIT_TEXT = {
   "": plainNumber,
 };
 
-// `2.10 us ±3%`; the percentage is the larger half-width of the interval, rounded up, as on the screen. Both ends where
-// it is wider than half of the value.
-function withInterval(value, low, high, text) {
-  if (low === null || high === null || low === undefined || low === high) return text(value);
+// `2.10 us ±3%`, or `8.3 us (2.1–33)‡` of a range: as figure_text of report/words.py on the screen.
+function withInterval(value, low, high, text, isRange) {
+  if (low === null || high === null || low === undefined || (low === high && !isRange)) return text(value);
   const percent = Math.ceil(100 * Math.max(high - value, value - low) / value);
-  return percent > 50 ? `${text(value)} (${text(low)} to ${text(high)})` : `${text(value)} ±${percent}%`;
+  if (percent <= 50 && !isRange) return `${text(value)} ±${percent}%`;
+  const [number, unit = ""] = text(value).split(" "), mark = isRange ? "‡" : "";
+  const scale = value / parseFloat(number) || 1;
+  for (const digits of [2, 3]) {
+    const [rough, from, to] = [value, low, high].map((end) => parseFloat((end / scale).toPrecision(digits)));
+    if (from !== to) return `${rough} ${unit} (${from}–${to})${mark}`;
+  }
+  return `${text(value)} ${mark}`;
 }
 
 // An element of its name, attributes, and children that are texts or elements: text is never read as HTML.

@@ -40,7 +40,8 @@ function rateOf(curve, size, time) {
 function lineOf(curve, isRate) {
   const points = curve.x.map((size, at) => {
     const [time, low, high] = [curve.y[at], curve.low[at], curve.high[at]];
-    return isRate ? [size, rateOf(curve, size, time), rateOf(curve, size, high), rateOf(curve, size, low)] : [size, time, low, high];
+    const ends = isRate ? [time, high, low].map((each) => rateOf(curve, size, each)) : [time, low, high];
+    return [size, ...ends, curve.ranges.includes(size)];
   });
   return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points: points.filter(([size]) => size > 0 || !isRate), curve };
 }
@@ -115,11 +116,12 @@ function emptyOption(text) {
 function curvesTable() {
   const curves = copy && groupName(copy) !== choice.group ? [...shownCurves(), copy] : shownCurves();
   const rows = curves.flatMap((curve) => curve.x.map((size, at) => {
-    const rate = curve.payload && size ? scaled(rateOf(curve, size, curve.y[at]), RATES) : NO_TEXT;
-    const ends = [curve.low[at], curve.high[at]].map((end) => (end === null ? NO_TEXT : scaled(end, TIMES)));
-    return [curve === copy ? "memcpy" : curveName(curve), curve.state, bytesText(size), scaled(curve.y[at], TIMES), ...ends, rate];
+    const isRange = curve.ranges.includes(size), [time, low, high] = [curve.y[at], curve.low[at], curve.high[at]];
+    const rates = [time, high, low].map((each) => rateOf(curve, size, each));
+    const rate = curve.payload && size ? withInterval(...rates, UNIT_TEXT["bytes/s"], isRange) : NO_TEXT;
+    return [curve === copy ? "memcpy" : curveName(curve), curve.state, bytesText(size), withInterval(time, low, high, UNIT_TEXT.ns, isRange), rate];
   }));
-  return { heads: ["curve", "machine state", "size", "time", "from", "to", "rate"], rows };
+  return { heads: ["curve", "machine state", "size", "time", "rate"], rows };
 }
 
 // ---- controls ---------------------------------------------------------------------------------------------------------
@@ -180,7 +182,7 @@ function updateCurves() {
   for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
   const details = document.getElementById("curve-table");
   if (details.open) details.dispatchEvent(new Event("toggle"));
-  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals or, where measurements were too few, what was seen; dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
+  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals or, where measurements were too few, the range seen (‡); dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
 }
 function startCurves() {
   if (!long.length) return;

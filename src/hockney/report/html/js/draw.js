@@ -313,7 +313,7 @@ function tip(chart, names, note) {
         continue;
       }
       const value = isBar(chart) ? point[0] : point[1];
-      const text = point[2] === null && point[3] === null && (isBar(chart) || line.kind !== "measured" || chart.y.scale === "tail") ? unit(value) : withInterval(value, point[2], point[3], unit);
+      const text = point[2] === null && point[3] === null && (isBar(chart) || line.kind !== "measured" || chart.y.scale === "tail") ? unit(value) : withInterval(value, point[2], point[3], unit, point[4]);
       table.append(row(line.name, text));
     }
     box.append(table);
