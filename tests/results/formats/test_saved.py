@@ -436,7 +436,11 @@ def test_a_stream_of_events() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"start": 1}', '{"results": []}', "{}", '[{"start": {}}]', '{"event": 1, "data": 2}']
+    "text",
+    [
+        *('{"start": 1}', '{"results": []}', "{}", '[{"start": {}}]', '{"event": 1, "data": 2}'),
+        '{"x": 1}\n{"event": "interval", "data": 2}',  # an event of a stream without its start
+    ],
 )
 def test_unknown_json_is_not_called_that_of_iperf3(text: str) -> None:
     with pytest.raises(UsageError, match="its format is unknown"):

@@ -126,17 +126,20 @@ _EVENTS = ("start", "interval", "end", "error", "server_output_text", "server_ou
 def _whole(documents: Iterable[Any]) -> list[Any]:
     """The documents, where the events of --json-stream are put together again."""
     whole: list[Any] = []
+    events: dict[str, Any] | None = None
     for document in documents:
         event, data = document.get("event"), document.get("data")
         if event not in _EVENTS:
             whole.append(document)
+            events = None
             continue
-        if event == "start" or not whole:
-            whole.append({"intervals": []})
+        if event == "start" or events is None:
+            events = {"intervals": []}
+            whole.append(events)
         if event == "interval":
-            whole[-1]["intervals"].append(data)
+            events["intervals"].append(data)
         else:
-            whole[-1][event] = data
+            events[event] = data
     return whole
 
 
