@@ -331,7 +331,7 @@ def test_a_sheet_without_intervals_has_ranges(tmp_path: Path, capsys: pytest.Cap
     assert latency is not None
     assert (latency.has_interval, latency.is_range) == (False, True)
     text = shown(tmp_path, capsys)
-    assert re.search(r"^shm +50.0 ns ‡ +$", text, re.MULTILINE)
+    assert re.search(r"^shm +50\.0 ns ‡ *$", text, re.MULTILINE)
     assert "‡: the range seen, as measurements in one machine state are too few for an interval." in text
 
 

@@ -174,6 +174,7 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
         cells += _print_group(group, figures, names, main)
     others = "; ".join(dict.fromkeys(figure.state for figure in of_all if is_other(figure, main)))
     marks = f"{OTHER_STATE}: in another machine state ({others}). " if others else ""
+    render.say()
     _print_notes(run, of_all, cells, marks)
     _print_endings(run, shown, verbose=verbose)
 

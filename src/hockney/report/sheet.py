@@ -33,7 +33,7 @@ MARKS = {
     f"^{NOTHING}": f"{NOTHING}: not enough data",
     "~": "~: known to worse than ±25 %",
     r"\*": "*: more ranks than CPUs, so these are scheduling times",
-    r"\(.*–": "a–b: both ends where ± would exceed 50 %",
+    rf"–\S*\)(?!{RANGE_MARK})": "a–b: both ends where ± would exceed 50 %",
     RANGE_MARK: f"{RANGE_MARK}: the range seen, as measurements in one machine state are too few for an interval",
 }
 """The meaning of each mark in a cell, by an expression that finds it."""
