@@ -87,7 +87,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     """
     assert execute(arguments) == 0
     output = capsys.readouterr()
-    assert [line for line in output.err.splitlines() if ": about " not in line] == []
+    assert [line for line in output.err.splitlines() if "  Next: " not in line] == []
     read: dict[str, Any] = json.loads(output.out)
     assert read["version"] == JSON_VERSION
     return read

@@ -239,6 +239,6 @@ def test_a_long_prediction_says_how_long_after_its_first_point(
     now_s = 40.0
     tick()
     assert sentences(capsys.readouterr().err) == [
-        "  times: about 40 s for 21 points",
+        "  Next: times, about 40 s.",
         "  times: 2 of 21 points done, about 6 min 20 s to go",
     ]
