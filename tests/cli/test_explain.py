@@ -45,7 +45,9 @@ def test_a_run_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert gaps["duplex limits"] == "not measured"
     assert execute(["explain", "last", "--all", *store]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith(f"run 1: {len(explained['findings']) or 'no'} finding")
+    listed = re.findall(r"^(  )?- ", printed, re.MULTILINE)
+    assert len(listed) == len(explained["findings"])
+    assert printed.startswith(f"run 1: {listed.count('') or 'no'} finding")
     assert all(gap in " ".join(printed.split()) for gap in gaps)
 
 
@@ -66,7 +68,9 @@ def test_a_finding_of_a_recorded_quick_takes_three_lines(
 
 
 def lines_of_findings(screen: str) -> list[int]:
-    return [1 + len(rest.splitlines()) for rest in re.findall(r"^- .*\n((?:  .*\n)*)", f"{screen}\n", re.MULTILINE)]
+    """Each with its other transports as findings of their own."""
+    paragraphs = re.findall(r"^(?:  )?- .*\n((?:  (?!- ).*\n)*)", f"{screen}\n", re.MULTILINE)
+    return [1 + len(rest.splitlines()) for rest in paragraphs]
 
 
 def test_a_long_finding_is_cut_to_three_lines(

@@ -132,13 +132,14 @@ def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
 
 
 def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
-    """Every finding with its sources, fit and layer, and every check that was not made."""
-    _print_head(explanation, len(explanation.findings))
+    """Every finding on each transport with its sources, fit and layer, and every check that was not made."""
+    groups = grouped(explanation.findings)
+    _print_head(explanation, len(groups))
     for note in explanation.notes:
         render.note(_note_text(note))
-    for finding in explanation.findings:
-        render.lines(finding_lines([finding], names, _main_state(explanation)))
-        for source in finding.sources:
+    for group in groups:
+        render.lines(finding_lines(group, names, _main_state(explanation)))
+        for source in dict.fromkeys(source for finding in group for source in finding.sources):
             render.item(f"Source: {source}", style="dim")
     print_lines(explanation.lines)
     print_off_lines(explanation.off_lines)
@@ -146,7 +147,8 @@ def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     if explanation.layers:
         render.title("Time that each layer adds to half a round trip")
     for layer in explanation.layers:
-        render.item(f"{layer_text(layer, lambda name: names.get(name, name))} ({layer.state})")
+        text = layer_text(layer, lambda name: names.get(name, name))
+        render.item(f"{text}, at {format_bytes(layer.bytes)} ({layer.state})")
     if explanation.not_checked:
         render.title("Not checked")
         for gap in explanation.not_checked:
@@ -154,7 +156,7 @@ def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
 
 
 def _print_head(explanation: Explanation, count: int) -> None:
-    """Print the heading, with the number of findings that the screen lists or counts."""
+    """Print the heading with the number of findings."""
     state = _main_state(explanation)
     text = f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}"
     render.title(f"{text}, state {state}" if state else text, first=True)
@@ -178,10 +180,10 @@ def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -
 def finding_lines(
     group: Sequence[Finding], names: Mapping[str, str] | None = None, state: str = "", *, is_short: bool = False
 ) -> list[str]:
-    """At most three paragraphs, with the machine states other than this one.
+    """At most three paragraphs and one for each other transport, with the machine states other than this one.
 
-    Where it `is_short`, they take at most three lines of 100 columns: the cause follows the evidence on its line where
-    they would take more, and is cut where both are still longer.
+    Where it `is_short`, others are only named, and all takes at most three lines of 100 columns: the cause follows the
+    evidence on its line where they would take more, and is cut where both are still longer.
     """
 
     def name_of(finding: Finding) -> str:
@@ -189,7 +191,7 @@ def finding_lines(
         name = (names or {}).get(about.transport, about.transport)
         return f"{name} ({about.state})" if about.transport and about.state not in ("", state) else name
 
-    head, cause, fix = finding_parts(group, name_of)
+    head, cause, fix = finding_parts(group if is_short else group[:1], name_of)
     if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) + 2 > render.line_width():
         fix = f"Try: `{command_line(group[0].fix)}`"
     room = _FINDING_LINES_MAX * max(100, render.line_width()) // render.line_width()
@@ -199,6 +201,10 @@ def finding_lines(
         room = max(1, room - len(below))
         if len(lines) > room:
             lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + _CUT]
+    for other in () if is_short else group[1:]:
+        head, other_cause, _ = finding_parts([other], name_of)
+        text = f"{head} {other_cause}" if other_cause not in ("", cause) else head
+        below += render.wrapped(text, first="  - ", rest="    ")
     return lines + below
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,11 +150,10 @@ def _print_matrix(matrix: Mapping[str, Mapping[str, Pairing]]) -> None:
     rows = []
     for transport, row in matrix.items():
         cells = [transport]
-        for pattern, pairing in row.items():
+        for pairing in row.values():
             reason = pairing.why or ""
             if pairing.missing:  # one reason for all that lack the same
-                reason = reason.replace(f"{pattern} needs", "the pattern needs")
-                reason = reason.replace(f"which {transport} does", "which the transport does")
+                reason = re.sub(r"^\S+(.* which )\S+ does", r"the pattern\1the transport does", reason)
             cells.append(pairing.runs or marks.setdefault(reason, f"no ({len(marks) + 1})"))
         rows.append(cells)
     patterns = next(iter(matrix.values()), {})

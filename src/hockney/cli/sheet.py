@@ -217,13 +217,11 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
             # Two lines of a screen of 100 columns.
             text += f" {part}" if lines_max is None or len(text) + len(part) < 190 else ""
         bullets.append(f"- {text}")
-    layers = [
-        layer_text(layer, lambda name: rows[name].full_name)
-        for layer in sheet.layers
-        if layer.is_seen and layer.added_ns > 0 and (sheet.network or layer.state == (sheet.state or layer.state))
-    ]
-    if layers:
-        bullets.append(f"- {'; '.join(layers)}.")
+    layers: dict[int, list[str]] = {}  # by size
+    for layer in sheet.layers:
+        if layer.is_seen and layer.added_ns > 0 and (sheet.network or layer.state == (sheet.state or layer.state)):
+            layers.setdefault(layer.bytes, []).append(layer_text(layer, lambda name: rows[name].full_name))
+    bullets += [f"- At {format_bytes(size)}: {'; '.join(texts)}." for size, texts in layers.items()]
     count = render.title("Findings") if bullets else 0
     for number, bullet in enumerate(bullets):
         lines = render.wrapped(bullet, rest="  ")

@@ -95,17 +95,17 @@ def note_text(note: Note) -> str:
 
 
 def layer_text(layer: Layer, name_of: Callable[[str], str]) -> str:
-    """`MPICH 4.0.2 adds 110 ns ±5% to shm at 8 B`."""
-    upper, lower, size = name_of(layer.upper), name_of(layer.lower), format_bytes(layer.bytes)
+    """`MPICH 4.0.2 adds 110 ns ±5% to shm`."""
+    upper, lower = name_of(layer.upper), name_of(layer.lower)
     if not layer.is_seen:
         least = "" if layer.low_ns <= 0 <= layer.high_ns else " of 3 % or more"
         bounds = f"{format_ns(layer.low_ns)} to {format_ns(layer.high_ns)}"
-        return f"{upper}: no difference{least} from {lower} at {size} (95 % CI {bounds})"
+        return f"{upper}: no difference{least} from {lower} (95 % CI {bounds})"
     low, high = sorted((abs(layer.low_ns), abs(layer.high_ns)))
     verb, word = ("adds", "to") if layer.added_ns > 0 else ("saves", "compared with")
     floor = "" if layer.floor_ns is None else f" of {format_ns(layer.floor_ns)}"
     added = interval_text(Estimate(abs(layer.added_ns), low, high), format_ns)
-    return f"{upper} {verb} {added} {word} {lower}{floor} at {size}"
+    return f"{upper} {verb} {added} {word} {lower}{floor}"
 
 
 def class_text(pair_class: PairClass) -> str:

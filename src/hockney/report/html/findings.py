@@ -57,10 +57,9 @@ class Findings:
 
 def findings_of(material: Material, charts: Iterable[str]) -> Findings:
     """The findings of the first run; `charts` are those of the page."""
-    explanation = material.explanation
+    explanation, known = material.explanation, set(charts)
     if explanation is None:
         return Findings((), (), ())
-    known = set(charts)
     reasons: dict[str, list[NotChecked]] = {}
     for gap in explanation.not_checked:
         reasons.setdefault(gap.reason.value, []).append(gap)
