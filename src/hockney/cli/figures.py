@@ -269,10 +269,9 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     few = sum(figure.is_range for figure in figures)
     if few:
         have = f"{few} of {counted(len(figures), 'figure')} {'has' if few == 1 else 'have'}"
-        is_below = any(figure.interval_over == ONE_LAUNCH for figure in figures)  # the same fix
-        fix = "" if is_below else fixed(further(run))
-        why = f"{have} too few measurements in one machine state for an interval ({RANGE_MARK}).{fix}"
-        render.note(why, style="yellow")
+        fix = fixed(further(run)) * all(each.interval_over != ONE_LAUNCH for each in figures)  # else it follows below
+        why = f"too few measurements in one machine state for an interval ({RANGE_MARK}).{fix}"
+        render.note(f"{have} {why}", style="yellow")
     elif run.status is RunStatus.KILLED:
         render.note(f"It was killed after {counted(run.rounds, 'round')}.{fixed(further(run))}", style="yellow")
     counts: Counter[str] = Counter()

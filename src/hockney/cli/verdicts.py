@@ -212,7 +212,7 @@ def _limit_case(limit: Judged, run_id: int, sampled_s: Mapping[Point, float]) ->
 
 
 def limit_sentence(limit: Judged, run_id: int) -> str:
-    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns ±3%, near, expected <= 40.0 ns`."""
+    """`pingpong of 8 B on shm, 2 ranks: latency 45.0 ns ±3% (near), expected <= 40.0 ns`."""
     expected = f"<= {format_ns(limit.limit)}" if limit.what == "latency" else f">= {format_rate(limit.limit)}"
     value = f"{limit.what} {_value(limit)}" if limit.figure is not None else limit.what
     reason = f"; {_reason(limit, run_id)}" if limit.reason else ""
@@ -241,7 +241,7 @@ def _value(limit: Judged) -> str:
     assert figure is not None
     rate = None if limit.what == "latency" else figure.bytes_per_s
     cell = cell_text(figure, figure.time, format_ns) if rate is None else cell_text(figure, rate, format_rate)
-    return f"{' '.join(filter(None, cell))}, {figure.state}"
+    return f"{' '.join(filter(None, cell))} ({figure.state})"
 
 
 def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def launches_advice(run: Run, figures: Iterable[Figure]) -> str | None:
         return f"{which} cover one launch only, not the variation between launches.{fixed(further(run))}"
     if max((figure.n_launches for figure in known), default=0) > 2:
         return precision_text(known, run.info.plan.get("precision"))
-    fix = further(run) if known else None
-    return f"After 2 launches an interval is about 6 times as wide as after 3.{fixed(fix)}" if fix else None
+    more = fixed(further(run)) if known else ""
+    return f"After 2 launches an interval is about 6 times as wide as after 3.{more}" if more else None
 
 
 def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None:

@@ -204,8 +204,8 @@ class Column:
 def marks_text(cells: Iterable[str], marks: Mapping[str, str] = MARKS) -> str:
     """The meaning of the marks in cells, in one sentence; empty without marks."""
     text = "\n".join(map(str.strip, cells))
-    sentence = "; ".join(meaning for mark, meaning in marks.items() if re.search(mark, text, re.MULTILINE))
-    return f"{sentence}." if sentence else ""
+    meanings = "; ".join(meaning for mark, meaning in marks.items() if re.search(mark, text, re.MULTILINE))
+    return meanings and f"{meanings}."
 
 
 COLUMNS = (
