@@ -276,7 +276,7 @@ def test_figures_are_written_as_on_the_screen(browser: Browser, page_file: Path)
         (8240.0, 8400.0),
         (4160.0, 8400.0),
         (4150.0, 8400.0),
-        (125.0, 2.1e6),
+        (126.0, 2.1e6),
         (8319.0, 8321.0),
         (8320.0,) * 2,
     ):
