@@ -53,7 +53,9 @@ def print_sheet(
     count = _print_head(run)
     busy = _busy(sheet)
     if busy is not None:
-        count += render.note(f"{busy.cause} Figures are rough. {busy.remedy}{fixed(further(run))}", style="yellow")
+        count += render.note(
+            f"{busy.cause} Figures are rough.{fixed(further(run)) or f' {busy.remedy}'}", style="yellow"
+        )
     if sheet.rows:
         count += _print_rows(sheet, run, verbose=verbose)
     else:

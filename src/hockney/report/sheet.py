@@ -16,7 +16,7 @@ from hockney.analysis.explain.fits import FittedLine, last_line
 from hockney.analysis.explain.layers import LATENCY_BYTES, Layer, layers_between
 from hockney.analysis.explain.read import curves_of
 from hockney.analysis.pairs import FARTHEST
-from hockney.model import NOT_MEASURED, PointStatus, RunInfo, Warning_
+from hockney.model import PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
 from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
 from hockney.results.figures import Figure
@@ -140,17 +140,8 @@ class TransportFigures:
 
     @functools.cached_property
     def line(self) -> FittedLine | None:
-        """The straight segment of the ping-pong's longest messages, as explain has it.
-
-        None where a size on it was not measured, or only in another state: the line might bridge a protocol switch.
-        """
-        curve = self.curve
-        line = None if curve is None or curve.oversubscribed else last_line(curve)
-        if curve is None or line is None:
-            return None
-        points = (each.point for each in self._series if each.status not in NOT_MEASURED)
-        sizes = {point.bytes for point in points if point.pattern == "pingpong" and point.bytes >= line.first_bytes}
-        return line if sizes <= {*curve.sizes} else None
+        """The straight segment of the ping-pong's longest messages, as explain has it."""
+        return None if self.curve is None or self.curve.oversubscribed else last_line(self.curve)
 
     def _times(self, pattern: str) -> dict[int, Figure]:
         """The figures of a pattern, by ascending size; of several numbers of ranks, those of the first."""
