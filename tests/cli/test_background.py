@@ -77,14 +77,14 @@ def test_the_table_of_impacts_is_of_known_data(cli: Cli, tmp_path: Path, launche
     assert "Impact of incast by 3 ranks on n3, n4, n5" in printed
     assert "3.00x (3.00 to 3.00)" in printed
     assert "p50 is the median over all rounds, so loaded over idle may differ" in " ".join(printed.split())
-    assert "±?" not in printed
+    assert "–:" not in printed
 
 
 def test_an_impact_of_few_rounds_has_no_interval_and_a_remedy(cli: Cli, tmp_path: Path) -> None:
     store_impact(tmp_path / "results.db", rounds=3)
     printed = cli("show", "--tables").stdout
-    assert "3.00x ±?" in printed
-    assert "±?: too few rounds for an interval. Resume run 1: `hockney run --resume 1" in printed
+    assert "3.00x –" in printed
+    assert "–: too few rounds for an interval. Resume run 1: `hockney run --resume 1" in printed
 
 
 def test_percentiles_of_few_samples_are_not_printed(cli: Cli, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from hockney.cli.words import (
 )
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
-from hockney.report.sheet import NOTHING, OTHER_STATE, is_other, marks_text
+from hockney.report.sheet import OTHER_STATE, is_other, marks_text
 from hockney.report.words import (
     RANGE_MARK,
     cell_text,
@@ -51,12 +51,12 @@ _RATES: dict[str, _Value] = {
 }
 
 
-def _cell(figure: Figure | None, value: _Value, state: str | None = None, nothing: str = "") -> str:
-    """`41.9 ns ±2%`, marked if it is not of the `state`; `nothing` without a figure."""
+def _cell(figure: Figure | None, value: _Value, state: str | None = None) -> str:
+    """`41.9 ns ±2%`, marked if it is not of the `state`; empty without a figure."""
     of, text = value
     known = None if figure is None else of(figure)
     if figure is None or known is None:
-        return nothing
+        return ""
     return padded(*cell_text(figure, known, text), OTHER_STATE * is_other(figure, state))
 
 
@@ -74,7 +74,7 @@ _COLUMNS: tuple[tuple[str, TableColumn, Callable[[Figure], str]], ...] = (
     ("states", TableColumn("state", key=True), lambda figure: figure.state),
     ("states", TableColumn("floor", right=True), lambda figure: known_text(figure.floor_ns, format_ns)),
     ("", TableColumn("measurements", right=True, optional=True), _measurements),
-    ("", TableColumn("status"), lambda figure: status_text(figure)),
+    ("", TableColumn("status"), status_text),
 )
 
 
@@ -113,17 +113,16 @@ def print_run(
     rows = [figure for table in tables for figure in table]
     _print_head(run, shown, rows, None if every_state or state else main)
     names = readable_names(run.launches.values())
-    for table in tables:
-        _print_curve(table, names, None if every_state else main)
+    cells = [cell for table in tables for cell in _print_curve(table, names, None if every_state else main)]
     if rows:
         render.say()
         render.note("docs/metrics.md defines the time and the rate of each pattern.", style="dim")
-    _print_notes(run, rows, [_cell(figure, _TIME) for figure in rows])
+    _print_notes(run, rows, cells)
     _print_endings(run, shown, verbose=verbose)
 
 
-def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | None) -> None:
-    """One table; with states where they are not all the one `state`."""
+def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | None) -> list[str]:
+    """Print one table, with states where they are not all the one `state`; returns its cells."""
     point = rows[0].point
     kinds = {"", "stream" if _has_window(point) else ""}
     kinds |= {"schedule"} if point.rate_hz else {"free", "events" if point.traits.events else ""}
@@ -133,8 +132,10 @@ def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | 
     note = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
     name = point.text(names.get(point.transport, point.transport))
     render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{note}")
-    known = (each for each in _COLUMNS if each[0] in kinds)
-    render.records({column: text for _, column, text in known if any(map(text, rows))}, rows)
+    known = {column: [*map(text, rows)] for kind, column, text in _COLUMNS if kind in kinds}
+    shown = {column: cells for column, cells in known.items() if any(cells)}
+    render.table([*shown], [list(cells) for cells in zip(*shown.values(), strict=True)])
+    return [cell for cells in shown.values() for cell in cells]
 
 
 def _has_window(point: Point) -> bool:
@@ -200,7 +201,7 @@ def _print_group(
     cells: list[str] = []
     for name, value in values.items():
         rows = [
-            [size_text(point), *(_cell(sizes.get(point.bytes), value, state, NOTHING) for sizes in by_size.values())]
+            [size_text(point), *(_cell(sizes.get(point.bytes), value, state) for sizes in by_size.values())]
             for point in asked
         ]
         render.table(columns, rows, fits=True, heading=f"{first.text()}: {name}")

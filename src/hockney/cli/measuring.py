@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hockney.analysis.rates import HighestRates
 from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.common import refuse_output
@@ -83,6 +84,9 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     tables = tables_of(run)
     figures = tables.values if isinstance(tables, Sheet) else run.shown
     is_empty = not any(figure.has_interval for figure in figures)
+    is_search = isinstance(tables, HighestRates)
+    if isinstance(tables, HighestRates):
+        is_empty = not any(rate.is_over or rate.sustained_hz for rate in tables.rates)
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {
@@ -99,7 +103,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
         _print(run, tables, catalogue, verbose=output.verbose)
     results.check_place()
     if not (output.quiet and is_done):
-        ending = render.wrapped(_ending(outcome, run, results.path, is_empty=is_empty), rest="  ")
+        ending = render.wrapped(_ending(outcome, run, results.path, is_empty=is_empty, is_search=is_search), rest="  ")
         remark("\n".join(["", *ending]))
     if output.csv is not None:
         with written(output.csv) as stream:
@@ -146,7 +150,7 @@ def measuring(
             raise KeyboardInterrupt(display.kept()) from interrupt
 
 
-def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str:
+def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_search: bool) -> str:
     """The line on standard error below the result: whether the time was up, and the next commands."""
     run_id = outcome.run_id
     if outcome.status is RunStatus.INTERRUPTED:
@@ -156,13 +160,14 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool) -> str
         more = f"; {what}: {typed('show', run_id, '--all')} shows why"
     elif is_empty:
         asked = percent_digits(run.info.plan["precision"])
-        more = f"; nothing is known to {asked} % yet.{fixed(further(run))}"
+        nothing = "no rate was found" if is_search else f"nothing is known to {asked} %"
+        more = f"; {nothing} yet.{fixed(further(run))}"
     else:
         plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
     is_early = any(series.status is PointStatus.BUDGET for series in run.series)
-    reached = precision_reached(run)
+    reached = math.inf if is_search else precision_reached(run)
     how = f": half of the figures are within {percent_text(reached)}" if reached < math.inf else ""
     return f"Saved as run {run_id} in {path}{f'; time is up{how}' if is_early else ''}{more}"
 

@@ -35,7 +35,7 @@ from hockney.worker.catalogue import load, matches, split_name
 from hockney.worker.machine_model import Model, load_model
 
 _GAIN_MIN = 5e-4  # less is printed as 0.0 %
-_RANGES = "In brackets: ranges, as figures of the fitted run are. For 95 % intervals measure it for longer."
+_RANGES = "‡: ranges, as figures of the fitted run are. For 95 % intervals measure it for longer."
 _OPTIMISTIC = "Optimistic: every pair is as fast as these two ranks alone; memory, NIC and switch are never full."
 WHAT = (TableColumn("what", key=True, wrap=True), TableColumn("size", right=True, key=True))
 """The columns of predictions."""
@@ -250,7 +250,7 @@ def assumptions_of(done: Sequence[Predicted]) -> list[str]:
     if takes_s:
         enough = format_duration_s(math.ceil(1.5 * takes_s * len(done)))
         notes.append(f"For {bounds}s: --time {enough.replace(' min', 'm').replace(' ', '')}.")
-    elif is_range:
+    if is_range:
         notes.append(_RANGES)
     return notes
 

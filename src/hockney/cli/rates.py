@@ -10,7 +10,7 @@ from hockney.cli import render
 from hockney.cli.render import TableColumn
 from hockney.cli.words import known_text
 from hockney.report.words import size_text
-from hockney.units import format_hz, format_ns, format_rate
+from hockney.units import counted, format_hz, format_ns, format_rate
 
 _IN_FLIGHT_MAX = 1024
 _COLUMNS: dict[TableColumn, Callable[[SustainedRate], str]] = {
@@ -46,8 +46,10 @@ def _result(group: Sequence[SustainedRate], deadline_ns: float, go_on: str) -> s
     """The best of several searches; or why none found a rate, and the next step. "" for one search that did."""
     is_over, highest_hz = all(rate.is_over for rate in group), max(rate.sustained_hz or 0 for rate in group)
     if highest_hz:
-        best = next(rate for rate in group if 1.02 * (rate.sustained_hz or 0) >= highest_hz)  # with few in flight
-        text = f"{best.point}: {format_hz(best.sustained_hz or 0)} is the highest"
+        # The search resolves 2 %. The first has the fewest in flight.
+        best, *equal = [rate for rate in group if 1.02 * (rate.sustained_hz or 0) >= highest_hz]
+        others = f", with {counted(len(equal), 'other')} within 2 %" if equal else ""
+        text = f"{best.point}: {format_hz(best.sustained_hz or 0)} is the highest{others}"
         more = "." if is_over else f" so far; the search has not ended. Continue: {go_on}"
         return text + more if len(group) > 1 or not is_over else ""
     if not is_over:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from hockney.analysis.explain import load_of
 from hockney.analysis.finding import Finding
 from hockney.analysis.repeat import further
 from hockney.cli import render
@@ -33,7 +34,6 @@ from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.libraries import Missing
 
-_LOADS = {"others", "load"}  # warnings of other programs
 _ROUGH = 0.3  # bounds that are wider
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 
@@ -90,8 +90,7 @@ def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
 def _busy(sheet: Sheet) -> Warning_ | None:
     """The load that makes figures rough: where more than a tenth of them are."""
     rough = sum(value.is_range or value.relative > _ROUGH for value in sheet.values)
-    loads = (warning for warning in sheet.warnings if warning.kind in _LOADS)
-    return next(loads, None) if rough > len(sheet.values) / 10 else None
+    return load_of(sheet.warnings) if rough > len(sheet.values) / 10 else None
 
 
 def _print_head(run: Run) -> int:
@@ -253,9 +252,10 @@ def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Findin
         caveats.append((text, text))
     yields = not verbose and any(finding.code == "yielding library" for finding in findings)
     left_out = {"yield"} if yields else set()
-    if not verbose and _busy(sheet) is not None:
-        left_out |= _LOADS
+    left_out |= set() if verbose else {"load", "others"}
     caveats += of_warnings([warning for warning in sheet.warnings if warning.kind not in left_out])
+    load = None if verbose or _busy(sheet) else load_of(sheet.warnings)
+    caveats += of_warnings([load] if load else [])
     if verbose:
         caveats += [(each.name, f"{each.name}: {each.why}; {each.how}") for each in missing]
     return caveats

@@ -139,7 +139,7 @@ def _print_impacts(impacts: Impacts, run: Run) -> None:
     p50 = "p50 is the median over all rounds, so loaded over idle may differ from the impact."
     render.note(f"{meaning} {p50} By machine state: {typed('show', run.id, '--states')}.", style="dim")
     if any(impact.factor.low is None for impact in impacts.impacts):
-        render.note(f"±?: too few rounds for an interval. {fix_text(resume(run.id, run.info))}.", style="dim")
+        render.note(f"–: too few rounds for an interval. {fix_text(resume(run.id, run.info))}.", style="dim")
     say_one_launch(impact.interval_over for impact in impacts.impacts if impact.factor.low is not None)
 
 

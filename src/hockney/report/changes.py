@@ -28,7 +28,6 @@ _REASONS: Mapping[ReasonCode, str] = {
         "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
     ),
     ReasonCode.FEW_PAIRS: "only {pairs} launch pairs measured it; it needs {needed}",
-    ReasonCode.ONLY_RANGE: "run {run} has only a range for it, of too few measurements in one machine state",
     ReasonCode.WIDE_INTERVAL: "the interval is too wide: it includes changes of more than {by:.0%}",
     ReasonCode.DRIFT: "the machine drifted by {by:.0%} between the runs ({shown_by})",
     ReasonCode.NOT_SIGNIFICANT: (
@@ -113,15 +112,19 @@ def change_text(alike: Range, *, by_factor: bool) -> str:
     ratio = alike.ratio
     if ratio is None:
         return NONE
-    text, bound = (_factor_text, "{:.3g}".format) if by_factor else (percent_text, _bound_text)
+    text, bound = (_factor_text, _factor) if by_factor else (percent_text, _bound_text)
     if all(change.is_exact for change in alike.changes):
         return " to ".join(dict.fromkeys(map(text, (ratio.low, ratio.high))))
     return f"{text(ratio.value)} ({bound(ratio.low)} to {bound(ratio.high)})"
 
 
 def _factor_text(ratio: float) -> str:
-    """16.06 -> `x16.1`."""
-    return f"x{ratio:.3g}"
+    """16.06 -> `x16.1`, 1.003 -> `x1.00`."""
+    return f"x{_factor(ratio)}"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.{1 if ratio >= 10 else 2}f}"
 
 
 def percent_text(ratio: float) -> str:

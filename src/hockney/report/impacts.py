@@ -38,10 +38,10 @@ def impact_table(impacts: Impacts, name_of: Callable[[str], str]) -> TextTable:
 
 
 def _factor(impact: Impact) -> Cell:
-    """`3.02x` and its interval, `(2.95 to 3.10)`, or `±?` where there is none."""
+    """`3.02x` and its interval, `(2.95 to 3.10)`, or `–` where there is none."""
     factor = impact.factor
     known = factor.estimate
-    spread = f"({ratio_text(known.low)} to {ratio_text(known.high)})" if known else "±?"
+    spread = f"({ratio_text(known.low)} to {ratio_text(known.high)})" if known else "–"
     return Cell(f"{ratio_text(factor.value)}x", spread)
 
 

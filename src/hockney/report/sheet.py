@@ -34,7 +34,7 @@ MARKS = {
     "~": "~: known to worse than ±25 %",
     r"\*": "*: more ranks than CPUs, so these are scheduling times",
     rf"–\S*\)(?!{RANGE_MARK})": "a–b: both ends where ± would exceed 50 %",
-    RANGE_MARK: f"{RANGE_MARK}: the range seen, as measurements in one machine state are too few for an interval",
+    RANGE_MARK: f"{RANGE_MARK}: a range, as one machine state has too few measurements for an interval",
 }
 """The meaning of each mark in a cell, by an expression that finds it."""
 
@@ -94,8 +94,7 @@ class TransportFigures:
         first = members[0]
         self.transport, self.state = first.point.transport, state or first.run.state_of(*first.job) or ""
         self._series = [each for each in members if _OPTIONS.get(each.point.pattern) == each.point.options]
-        good = (each for each in self._series if each.status is not PointStatus.FAILED)  # else samples may be wrong
-        self._figures = {figure.series: figure for series in good for figure in series.figures_in(state)}
+        self._figures = {figure.series: figure for series in self._series for figure in series.figures_in(state)}
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
         """The time of a pattern."""
@@ -140,8 +139,14 @@ class TransportFigures:
 
     @functools.cached_property
     def line(self) -> FittedLine | None:
-        """The straight segment of the ping-pong's longest messages, as explain has it."""
-        return None if self.curve is None or self.curve.oversubscribed else last_line(self.curve)
+        """The straight segment of the ping-pong's longest messages, as explain has it.
+
+        None where longer ones were measured in another state only: there it may be another line.
+        """
+        curve = self.curve
+        line = None if curve is None or curve.oversubscribed else last_line(curve)
+        sizes = {figure.point.bytes for figure in self._figures.values() if figure.point.pattern == "pingpong"}
+        return line if curve and line and {n for n in sizes if n > line.last_bytes} <= {*curve.sizes} else None
 
     def _times(self, pattern: str) -> dict[int, Figure]:
         """The figures of a pattern, by ascending size; of several numbers of ranks, those of the first."""

@@ -126,12 +126,12 @@ def size_text(point: Point) -> str:
 def launches_text(run: Run) -> str:
     """`1 launch`, or `6 to 38 launches`, of the figures that tables show.
 
-    `1 launch (of 2, in different machine states)` where none has all launches of its point.
+    `1 launch (of 2)` where none has all launches of its point: it is of other machine states, or of earlier ones.
     """
     counts = [figure.n_launches for figure in run.shown] or [run.launch_count]
     made = max((len({each.launch_id for each, _ in figure.series.pairs}) for figure in run.shown), default=0)
     several = f"{min(counts)} to " * (min(counts) < max(counts)) + counted(max(counts), "launch", "launches")
-    return several + f" (of {made}, in different machine states)" * (max(counts) < made)
+    return several + f" (of {made})" * (max(counts) < made)
 
 
 def precision_reached(run: Run) -> float:

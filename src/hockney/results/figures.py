@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hockney.model import DIGITS, Definition, Measurement, Point
+from hockney.model import DIGITS, Definition, Measurement, Point, PointStatus
 from hockney.stats import MIXED, UNKNOWN, State, place
 from hockney.stats.figures import (
     RANGE,
@@ -67,8 +67,8 @@ class Figure:
     loses some. `verified`: whether the payload was checked in any measurement of the point; None: no payload.
     `n_left_out` measurements have another batch, or an earlier definition. What imported outputs do not say is None.
 
-    `is_shown`: the one row of its point that tables show. `is_short`: a stream with fewer than STREAM_EVENTS_MIN events
-    in a sample. `measurements` are those it is made of.
+    `is_shown`: the one row of its point that tables show; a point that failed has none. `is_short`: a stream with fewer
+    than STREAM_EVENTS_MIN events in a sample. `measurements` are those it is made of.
     """
 
     state: str
@@ -271,7 +271,8 @@ class Frame:
         several = [pool for pool in pools if rows[pool].n_measurements > 1] or [every]  # of one: a range of samples
         shown = next((pool for pool in pools if rows[pool].has_interval), several[0])
         keep = [pool for pool in rows if len(pool) == 1 or pool == shown]
-        return tuple(replace(rows[pool], is_shown=pool == shown) for pool in keep)
+        is_good = series.status is not PointStatus.FAILED  # else its payload may be wrong
+        return tuple(replace(rows[pool], is_shown=is_good and pool == shown) for pool in keep)
 
     def _figure(self, series: Series, pairs: Pairs, states: Sequence[str], definition: Definition) -> Figure:
         run, every = series.run, [pair for pair in pairs if pair[1].name in states]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hockney import stats
 from hockney.errors import UsageError
-from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.figures import SEVERAL_STATES, Figure, Frame
 from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredPoint
 from hockney.results.traits import transport_traits
@@ -97,7 +97,7 @@ class Run:
         self.finished_unix_s, self.measured_s = stored.finished_unix_s, stored.measured_s
         self.rounds = stored.rounds
         self.launches: Mapping[int, Launch] = stored.launches
-        self.warnings = _told_once(stored.warnings)
+        self.warnings = stored.warnings
 
     def __repr__(self) -> str:
         return f"<hockney run {self.id}{f' {self.label}' if self.label else ''}: {self.info.command}>"
@@ -244,14 +244,6 @@ class Run:
 def classify_together(base: Run, new: Run) -> None:
     """Name the machine states of two runs alike, before any is used: alone, a run that was slow throughout is quiet."""
     base._states, new._states = stats.classify_both(*([each.probe for each in run._measured] for run in (base, new)))
-
-
-def _told_once(warnings: Sequence[Warning_]) -> tuple[Warning_, ...]:
-    """The last warning of each kind and subject, without the load before the run if there was load during it."""
-    by_kind = {(warning.kind, warning.subject): warning for warning in warnings}
-    if ("others", "machine") in by_kind:
-        by_kind.pop(("load", "machine"), None)
-    return tuple(by_kind.values())
 
 
 class Curve(NamedTuple):

@@ -26,8 +26,9 @@ Answer = TypeVar("Answer")
 
 _WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # What sh runs on a host; its comments say how.
+_SCRIPTS = Path(__file__).parent / "hosts_sh"
 _SHARED, _DESCRIBE, _RECEIVE = (
-    (Path(__file__).parent / "hosts_sh" / f"{name}.sh").read_text() for name in ("shared", "describe", "receive")
+    (_SCRIPTS / f"{name}.sh").read_text(encoding="ascii") for name in ("shared", "describe", "receive")
 )
 RECEIVE_SCRIPT = _SHARED + _RECEIVE
 

@@ -373,27 +373,6 @@ def test_a_point_that_failed_has_no_time(store: Store) -> None:
     assert (change.base_ns is not None, change.new_ns) == (True, None)
 
 
-@pytest.mark.parametrize(("scatter", "verdict"), [(0.02, Verdict.SAME), (4.0, Verdict.INCONCLUSIVE)])
-def test_no_interval_is_made_of_ranges(scatter: float, verdict: Verdict, store: Store) -> None:
-    """Launches that differ by a factor of ten and more have a range alone, though both sides differ alike."""
-    link = {"id": "x", "names": {}}
-    command = "hockney compare --interleave pingpong --new-env A=1"
-    runs = [
-        add_run(
-            store, curve(), launches=8, scatter=scatter, command=command, plan={INTERLEAVED: {**link, "side": side}}
-        )
-        for side in ("base", "new")
-    ]
-    comparison = compare_runs(store, *runs)
-    assert comparison.counts == {verdict: len(SIZES)}
-    assert {series.shown.is_range for series in Run(store, runs[0]).series if series.shown} == {scatter > 1}
-    if verdict is Verdict.INCONCLUSIVE:
-        ranges = tuple(Reason(ReasonCode.ONLY_RANGE, {"run": run}) for run in runs)
-        assert all((change.reasons, change.shift) == (ranges, None) for change in comparison.changes)
-        assert all(change.base_ns and change.new_ns for change in comparison.changes)
-        assert [fix.argv[-2:] for fix in comparison.fixes] == [("--launches", "16")]
-
-
 def test_machines_of_two_cpu_models_have_separate_levels(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30, facts={"cpu": {"model": "A"}})
     new = add_run(store, slower(curve(), 1.8, 0, 1 << 20), floor_ns=60, seed=2, facts={"cpu": {"model": "B"}})

@@ -81,9 +81,10 @@ def test_one_word_then_and_now(tmp_path: Path) -> None:
     made = [pingpong("shm", 8, 50.0), stream, pingpong("mpi@a", 8, 100.0)]
     with material(tmp_path, *made, suite="quick", libraries=LIBRARIES) as known:
         (card,) = (card for card in summary_of(known).cards if card.question == "Then and now")
-    assert card.answer == "50.0 ns, 2.00 GB/s"
+    assert card.answer == "50.0 ns ±1%, 2.00 GB/s ±1%"
     assert card.detail == (
-        "between two cores of this chip, 1970. Two nodes of a Cray T3D, 1996: 1.10 us, 126 MB/s. MPI A here: 100 ns."
+        "between two cores of this chip, 1970. Two nodes of a Cray T3D, 1996: 1.10 us, 126 MB/s. "
+        "MPI A here: 100 ns ±1%."
     )
 
 

@@ -81,7 +81,8 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
             _match(point, *sides, BETWEEN_RUNS if point.transport in sleeping else 0.0)
             for point, sides in common.items()
         ]
-        drift_data = (base_probes, new_probes, sleeping) if is_unchanged(changed) else None
+        is_known = not any(info.is_imported for info in infos)  # imports do not show drift apart from their library
+        drift_data = (base_probes, new_probes, sleeping) if is_known and is_unchanged(changed) else None
     else:
         changed = (*(Difference("transport", *pair) for pair in names.items()), *changed)
         series, drift_data = [_match_sides(point, *sides) for point, sides in common.items()], None
@@ -232,7 +233,7 @@ def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
 
 
 def _match_sides(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
-    """As match_pairs, of a series that was measured and has a figure on both sides: of ranges no interval is made."""
+    """As match_pairs, of a series that was measured on both sides."""
     sides = base, new
     missing = tuple(why for why in _missing(*sides) if why.code in _NOT_MEASURED)
     quadruples: dict[int, dict[int, tuple[list[float], list[float]]]] = {}
@@ -241,9 +242,7 @@ def _match_sides(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries
             if each.median_ns:
                 of_launch = quadruples.setdefault(side.series.run.launches[each.launch_id].index, {})
                 of_launch.setdefault(each.round, ([], []))[number].append(each.median_ns)
-    shown = [(side.series.run.id, side.series.shown) for side in sides]
-    ranges = (Reason(ReasonCode.ONLY_RANGE, {"run": run}) for run, figure in shown if figure and figure.is_range)
-    return match_pairs(point, quadruples, missing or tuple(ranges))
+    return match_pairs(point, quadruples, missing)
 
 
 def launch_ratios(quadruples: Quadruples) -> list[float]:

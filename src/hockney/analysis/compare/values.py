@@ -43,7 +43,6 @@ class ReasonCode(enum.Enum):
     OTHER_DEFINITION = "other definition"  # the time of the pattern is defined otherwise
     FEW_LAUNCHES = "few launches"  # state; base, new: launches in it; needed; runs
     FEW_PAIRS = "few launch pairs"  # pairs, needed: of an interleaved pair
-    ONLY_RANGE = "only a range"  # run: of an interleaved pair; its figure has no interval in one machine state
     WIDE_INTERVAL = "wide interval"  # by: a fraction; a change by more than that is not excluded
     DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", "wake-ups", a transport, or "other series"
     NOT_SIGNIFICANT = "not significant"  # of a check: the ratio is beyond the margin, its interval is not
@@ -213,7 +212,7 @@ class Comparison:
         A run with too few launches, or without a state that lasts, gets twice its launches, LAUNCHES_WANTED at least;
         so does the run with fewer where intervals are wide.
         """
-        few = (ReasonCode.WIDE_INTERVAL, ReasonCode.FEW_PAIRS, ReasonCode.ONLY_RANGE)
+        few = (ReasonCode.WIDE_INTERVAL, ReasonCode.FEW_PAIRS)
         if self.interleaved and any(change.has(code) for change in self.changes for code in few):
             return [more_pairs(self.infos[0], 2 * max(LAUNCHES_WANTED, *self.launches))]
         wide = any(change.has(ReasonCode.WIDE_INTERVAL) for change in self.changes)

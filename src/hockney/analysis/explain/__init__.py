@@ -19,7 +19,7 @@ from hockney.analysis.health import health_of
 from hockney.analysis.impact import greatest_impacts
 from hockney.analysis.repeat import same_places
 from hockney.errors import Fix
-from hockney.model import split_placed
+from hockney.model import Warning_, split_placed
 from hockney.results.runs import Run
 
 __all__ = ["DETECTORS", "Explanation", "FittedLine", "Layer", "OffLine", "Parameters", "explain", "explain_run"]
@@ -116,9 +116,15 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
     )
 
 
+def load_of(warnings: Iterable[Warning_]) -> Warning_ | None:
+    """The load of other programs: the last that was seen during a run, else before it."""
+    by_kind = {warning.kind: warning for warning in warnings}
+    return by_kind.get("others") or by_kind.get("load")
+
+
 def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Finding, ...]:
     """The findings, with one in place of those that the load of other programs explains."""
-    busy = next((warning for warning in reading.warnings if warning.kind in ("others", "load")), None)
+    busy = load_of(reading.warnings)
     explained = [finding for finding in findings if finding.code in _OF_LOAD]
     if busy is None or not explained:
         return findings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hockney.analysis.explain.fits import delay_of
-from hockney.model import Point, PointStatus
+from hockney.model import Point
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
 from hockney.stats import UNKNOWN
@@ -82,7 +82,7 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
     has_ranges = False
     for series in run.series:
         point, figure = series.point, series.shown
-        if point.transport != transport or point.background or point.rate_hz or series.status is PointStatus.FAILED:
+        if point.transport != transport or point.background or point.rate_hz:
             continue
         if figure is None:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hockney.analysis.explain import Explanation
@@ -177,7 +177,11 @@ def choices_of(material: Material) -> TextTable | None:
         sizes = sorted(set.intersection(*(set(curve.times_ns) for curve in curves)) - {0})
         parts = [size for size in sizes if size <= 4096], [size for size in sizes if size > 4096]
         means = [
-            [Candidate(each.transport, _mean([each.times_ns[size] for size in part])) for each in curves if part]
+            [
+                Candidate(each.transport, _mean([each.times_ns[n] for n in part]), is_range=bool(each.ranges & {*part}))
+                for each in curves
+                if part
+            ]
             for part in parts
         ]
         rows.append((words, *(_leader_text(material, _leaders(part)) or NOTHING for part in means)))
@@ -186,7 +190,7 @@ def choices_of(material: Material) -> TextTable | None:
             "Which transport up to 4 KiB, and above?",
             ("class", "up to 4 KiB", "above"),
             text_rows(rows),
-            notes=("By the mean of ping-pong times over all sizes; probably: their bounds overlap.",),
+            notes=("By the mean of ping-pong times over all sizes; probably: bounds overlap, or are ranges.",),
         )
         if any(len(curves) > 1 for curves in _classes(material).values())
         else None
@@ -199,11 +203,19 @@ def _mean(times: Sequence[Estimate]) -> Estimate:
     return Estimate(*map(statistics.geometric_mean, ends))
 
 
+def _known(value: Estimate, text: Callable[[float], str], *, is_range: bool) -> str:
+    return " ".join(filter(None, figure_text(value, text, is_range=is_range)))
+
+
 def _leader_text(material: Material, leaders: Sequence[Candidate], on: str = "") -> str:
     """`Open MPI 4.1.4`, or `probably Open MPI 4.1.4 or MPICH 4.0.2`; with `on ` before the names if that is given."""
     names = [material.name_of(each.transport) for each in leaders[:_LEADERS_MAX]]
     more = f" or {len(leaders) - len(names)} more" if len(leaders) > len(names) else ""
-    return f"{'probably ' * (len(leaders) > 1)}{on}{listed(names, 'or')}{more}" if names else ""
+    return (
+        f"{'probably ' * (len(leaders) > 1 or any(each.is_range for each in leaders))}{on}{listed(names, 'or')}{more}"
+        if names
+        else ""
+    )
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------------------
@@ -221,7 +233,7 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
     for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
         if leaders:
             where = _leader_text(material, leaders, "on ")
-            known = " ".join(figure_text(leaders[0].value, text, is_range=leaders[0].is_range)).rstrip()
+            known = _known(leaders[0].value, text, is_range=leaders[0].is_range)
             speeds.append(f"{leaders[0].what} {verb} {known} {where}")
     if speeds:
         joined = "; ".join(speeds)
@@ -254,7 +266,8 @@ def listed(names: Sequence[str], word: str) -> str:
 def _wrong(material: Material) -> str:
     """The strongest problem."""
     groups = grouped(material.explanation.findings) if material.explanation is not None else []
-    finding = next((group[0] for group in groups if group[0].is_problem and group[0].effect >= 0.25), None)
+    strongest = (group[0] for group in groups if group[0].is_problem or group[0].code == "busy machine")
+    finding = next(strongest, None)
     if finding is None:
         return "Nothing stands out as wrong in this run."
     about = material.name_of(finding.subject.transport)
@@ -306,5 +319,7 @@ def _then_and_now(material: Material, latency: Sequence[Candidate]) -> Iterable[
     detail = f"between {ends}, {utc(material.run.info.started_unix_s)[:4]}. Two nodes of a {then.title}, {then.year}: "
     detail += f"{format_ns(then.latency_ns)}, {format_rate(then.rate_bytes_per_s)}."
     if is_local and latency[0].transport != "shm":
-        detail += f" {material.name_of(latency[0].transport)} here: {format_ns(latency[0].value.value)}."
-    yield Card("Then and now", f"{format_ns(time_ns.value)}, {format_rate(rate.value)}", detail)
+        known = _known(latency[0].value, format_ns, is_range=latency[0].is_range)
+        detail += f" {material.name_of(latency[0].transport)} here: {known}."
+    values = _known(time_ns, format_ns, is_range=time_ns.is_range), _known(rate, format_rate, is_range=rate.is_range)
+    yield Card("Then and now", ", ".join(values), detail)

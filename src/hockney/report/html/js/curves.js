@@ -182,7 +182,7 @@ function updateCurves() {
   for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
   const details = document.getElementById("curve-table");
   if (details.open) details.dispatchEvent(new Event("toggle"));
-  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals or, where measurements were too few, the range seen (‡); dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
+  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals or, where one machine state has too few measurements, ranges (‡); dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
 }
 function startCurves() {
   if (!long.length) return;
