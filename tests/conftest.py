@@ -98,9 +98,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests marked `full`, unless they are selected by --full or by name. Beds and they have more time.
 
-    Beds come first: their tests wait longest, and others run meanwhile. At the end nothing would.
+    Beds come first, as their tests wait longest, and then tests with a limit of their own, which are long. Others run
+    meanwhile; at the end nothing would.
     """
-    items.sort(key=lambda item: "truth" not in item.path.parts)
+    items.sort(key=lambda item: ("truth" not in item.path.parts, item.get_closest_marker("timeout") is None))
     for item in items:
         is_long = item.get_closest_marker("full") or "truth" in item.path.parts
         if is_long and not item.get_closest_marker("timeout"):

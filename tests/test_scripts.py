@@ -330,7 +330,7 @@ class MadeUpTests:
         """The exit status and what it printed."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         environment |= {"HOCKNEY_ALL_RUNTIMES": str(int(all_runtimes))}
-        done = finished([self.root / "scripts/test", "-n", "2", *arguments], env=environment)
+        done = finished([self.root / "scripts/test", "-n", "1", *arguments], env=environment)
         return done.returncode, done.stdout
 
 

@@ -30,12 +30,13 @@ RUNS = [
     ("run", "basics", "-t", "sim@m.toml", "--label", "base"),
     *((*LARGER, label) for label in ("before", "after")),
 ]
+KINDS = (0, 2, 4, 5, 6, 7)  # of the runs above, one of each kind: others differ from it by their label only
 OF_RUN = (("show",), ("show", "--all"), ("show", "--states"), ("explain",), ("explain", "--all"), ("explain", "--json"))
 SCREENS: list[tuple[str, ...]] = [
     (), ("--help",), ("doctor",), ("list",), ("runs",),
     *((name, "--help") for name in COMMANDS),
     *(("list", kind) for kind in ("suites", "patterns", "transports", "launchers", "machines", "matrix")),
-    *((words[0], str(run + 1), *words[1:]) for run in range(len(RUNS)) for words in OF_RUN),
+    *((words[0], str(run + 1), *words[1:]) for run in KINDS for words in OF_RUN),
     ("compare", "before", "after"), ("compare", "before", "after", "--all"), ("compare", "5", "6"),
     ("check", "--baseline", "monday", "--time", "300ms", "--patience", "100ms"), ("check", "--baseline", "6"),
     ("compare", "--interleave", "pingpong", "-t", "mpi", "--bytes", "8", "--time", "1s", "--launches", "6",
@@ -44,8 +45,8 @@ SCREENS: list[tuple[str, ...]] = [
     ("show", "77"), ("show", "last~99"), ("run", "nosuch"), ("run", "pingpong", "-t", "nosuch"), ("run", "health"),
     ("run", "allgather"), ("run", "pingpong", "-t", "sim"), ("run", "pingpong", "--machine", "nosuch"), ("pingpong",),
     ("help",), ("health",), ("check",), ("run", "--resume", "7"), ("report", "last", "-o", "r.svg"),
-    ("explain", "--machine", "gpmimd"), ("predict", "alltoall", "--from", "6", "-n", "64"),
-    ("predict", "alltoall", "--from", "base", "-n", "64"), ("export", "6", "--simgrid"),
+    ("explain", "--machine", "gpmimd"), ("predict", "alltoall", "--from", "6", "-n", "8", "--bytes", "8"),
+    ("predict", "alltoall", "--from", "base", "-n", "8", "--bytes", "8"), ("export", "6", "--simgrid"),
 ]  # fmt: skip
 
 
@@ -96,6 +97,8 @@ def shorter(words: list[str]) -> list[str]:
             return [*words, *brief]
         case ["predict", "--validate", *_]:
             return ["predict", "--validate", "-t", "shm", *brief]
+        case ["predict", *_] if "--machine" not in words:
+            return [*words, *brief, *(() if "--bytes" in words else ("--bytes", "8"))]
         case ["health", *_]:
             return [*words, *brief]
     return words

@@ -23,7 +23,8 @@ BASE = Point("unix", "pushfarm", 3, 1024, (("in_flight", "4"),))
 def test_a_rate_has_its_unit_and_percentiles_are_printed(cli: Cli) -> None:
     ended = cli("run", "pushfarm", *FARM, "-o", "rate=2kHz", "--bytes", "1K", "--time", "2", "--launches", "1")
     assert ended.returncode in (0, 3), ended.stderr  # 3: so short a run may have no interval
-    title, head, *_ = (line for line in ended.stdout.splitlines() if "rate_hz=2000" in line or "p99.9" in line)
+    # On a busy machine half a second may have too few events for p99.9.
+    title, head, *_ = (line for line in ended.stdout.splitlines() if "rate_hz=2000" in line or " p99 " in line)
     assert title.startswith("pushfarm rate_hz=2000")
     assert ("rate" in head.split(), "p99" in head.split()) == (False, True)
 

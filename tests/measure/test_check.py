@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.benchlib import rates
 from tests.analysis.compare import delayed
 from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_point, set_columns
@@ -388,23 +389,25 @@ def test_ctrl_c_decides_nothing(catalogue: Catalogue, store: Store) -> None:
     assert caught.value.exit_code == 3
 
 
+CALLED_WRONGLY = "say how many checks of each kind, one or more, and of which transports: scripts/check-rates 50 tcp"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (
-            ["x"],
-            "say how many checks of each kind, one or more, and of which transports: scripts/check-rates 50 tcp",
-        ),
-        (
-            ["0"],
-            "say how many checks of each kind, one or more, and of which transports: scripts/check-rates 50 tcp",
-        ),
+        (["x"], CALLED_WRONGLY),
+        (["0"], CALLED_WRONGLY),
         (["5", "tpc"], "unknown transport 'tpc': did you mean 'tcp'?"),
         pytest.param(*(["5", "tcp", "udp"], "udp sends at most 65491 B in one message"), marks=pytest.mark.full),
     ],
 )
-def test_check_rates_refuses_unknown_transports(words: list[str], sentence: str) -> None:
-    script = Path(__file__).parents[2] / "scripts/check-rates"
-    done = finished([script, *words])
-    assert done.returncode == 2
-    assert done.stderr == f"check-rates: {sentence}\n"
+def test_check_rates_refuses_unknown_transports(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rates.run(words) == 2
+    assert capsys.readouterr().err == f"check-rates: {sentence}\n"
+
+
+def test_check_rates_ends_with_what_it_says() -> None:
+    done = finished([Path(__file__).parents[2] / "scripts/check-rates", "x"])
+    assert (done.returncode, done.stderr) == (2, f"check-rates: {CALLED_WRONGLY}\n")

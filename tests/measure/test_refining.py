@@ -40,7 +40,7 @@ def test_no_size_is_added_when_the_time_is_over() -> None:
     def machine() -> Machine:
         return Machine(jumping_after(4096), pause_s=0.1)
 
-    long = sample(machine(), plan_of(*CURVE, precision=1e-6, refine=True))
+    long = sample(machine(), plan_of(*CURVE, precision=1e-6, refine=True), budget_s=200)
     added_s = next(progress.elapsed_s for progress in long.progress if progress.points > len(CURVE))
     short = sample(machine(), plan_of(*CURVE, precision=1e-6, refine=True), budget_s=added_s - 0.01)
     assert [len(measurements) for measurements in short.rounds[:-1]] == [len(CURVE)] * (len(short.rounds) - 1)

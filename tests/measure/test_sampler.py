@@ -184,7 +184,7 @@ def test_points_that_come_first_are_measured_eight_times_before_the_rest_and_the
 def test_when_the_points_that_come_first_are_known_every_round_has_the_rest() -> None:
     luck = random.Random(3)
     noisy = Machine(lambda point: 1000.0 if point.bytes < 20 else 2000.0 * (1 + luck.random()))
-    notes = sample(noisy, plan_of(*FIRST, *REST, precision=0.01), budget_s=60)
+    notes = sample(noisy, plan_of(*FIRST, *REST, precision=0.01), budget_s=10)
     assert {notes.ends[point][0] for point in FIRST} == {PointStatus.PRECISE}
     last_first = max(number for number, (first, _) in enumerate(counts_by_round(notes)) if first)
     assert {first for first, _ in counts_by_round(notes)[last_first + 1 :]} == {0}

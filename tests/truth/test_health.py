@@ -46,15 +46,16 @@ def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) 
     assert {finding["code"] for finding in explained["findings"]} == {"slow host", "slow link"}
     hockney(four, tmp_path / "r.db", "report", "last", "--output", str(tmp_path / "r.html"))
     assert "n2 is slow" in (tmp_path / "r.html").read_text()
-    words = ("allpairs", "-t", "tcp", "--bytes", "64K", "--hosts", "n[1-4]", "--time", "30s", "--launches", "1", "-q")
-    hockney(four, tmp_path / "pairs.db", "run", *words)
+    words = ("allpairs", "-t", "tcp", "--bytes", "64K", "--hosts", "n[1-4]", "--launches", "1", "-q")
+    # The slow host's pairs take four times as long: 20 % are precise enough, on a busy machine after a while.
+    hockney(four, tmp_path / "pairs.db", "run", *words, "--time", "30s", "--precision", "20%")
     explained = json.loads(hockney(four, tmp_path / "pairs.db", "explain", "--json"))
     assert [each["facts"]["host"] for each in explained["findings"] if each["code"] == "slow host"] == ["n2"]
 
 
 def test_two_slow_hosts_of_four_are_no_lossy_ones(four: Bed, tmp_path: Path) -> None:
     plant(four, Planted({name: Host(RATE_MBIT / 4) for name in ("n2", "n3")}))
-    code, health_json = health(four, tmp_path / "r.db", "--time", "15s")
+    code, health_json = health(four, tmp_path / "r.db", "--time", "60s")  # it ends when each pair is certain
     assert named_in(health_json) == frozenset()
     assert code == 3
     assert "n1, n4 reach" in health_json["not_checked"][0]["detail"]

@@ -11,6 +11,7 @@ import pytest
 from tests.analysis.compare import simulated
 from tests.analysis.compare.made import SLEEPING, add_run, curve, slower
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
+from tests.matrix import matrix
 
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.values import Contention
@@ -152,7 +153,7 @@ def test_without_wake_ups_other_series_show_drift_of_sleeping_ranks(store: Store
 
 
 @pytest.mark.parametrize("drift", simulated.WAKE_UPS)
-@pytest.mark.parametrize("sizes", [1, 4])
+@pytest.mark.parametrize("sizes", matrix([1, 4], short=[4]))
 def test_drift_of_wake_ups_is_seldom_called_a_change(drift: str, sizes: int) -> None:
     """Floor and pace stay, each series drifts by itself, too. A slowdown of a transport by a quarter is found."""
     machine = simulated.Machine(3, sizes, drift=drift, seen=False, wakes=True)
