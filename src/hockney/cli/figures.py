@@ -23,14 +23,7 @@ from hockney.cli.words import (
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
 from hockney.report.sheet import OTHER_STATE, is_other, marks_text
-from hockney.report.words import (
-    RANGE_MARK,
-    cell_text,
-    ending_text,
-    launches_text,
-    placement_text,
-    size_text,
-)
+from hockney.report.words import RANGE_MARK, cell_text, ending_text, launches_text, placement_text, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import ONE_LAUNCH, UNKNOWN, Estimate, rate_per_s
@@ -93,12 +86,7 @@ def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
 
 
 def print_run(
-    run: Run,
-    shown: Sequence[Series],
-    *,
-    every_state: bool = False,
-    state: str | None = None,
-    verbose: bool = False,
+    run: Run, shown: Sequence[Series], *, every_state: bool = False, state: str | None = None, verbose: bool = False
 ) -> None:
     """Print the figures of these series, in one state unless `every_state`, and the series without figures.
 

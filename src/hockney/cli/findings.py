@@ -86,12 +86,7 @@ def gaps_json(gaps: Iterable[NotChecked]) -> list[dict[str, Any]]:
 def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
     if fix is None:
         return None
-    return {
-        "code": fix.code,
-        "text": fix_sentence(fix),
-        "argv": list(fix.argv),
-        "command": command_line(fix) or None,
-    }
+    return {"code": fix.code, "text": fix_sentence(fix), "argv": list(fix.argv), "command": command_line(fix) or None}
 
 
 # ---- the screen -----------------------------------------------------------------------------------------------------

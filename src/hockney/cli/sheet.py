@@ -15,16 +15,7 @@ from hockney.cli.findings import finding_parts
 from hockney.cli.progress import idle_hosts_text
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
-from hockney.cli.words import (
-    SHORT_NOTE,
-    Caveat,
-    caveat_lines,
-    fixed,
-    launches_advice,
-    of_warnings,
-    padded,
-    state_text,
-)
+from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, fixed, launches_advice, of_warnings, padded, state_text
 from hockney.model import PointStatus, Warning_
 from hockney.report.findings import grouped, layer_text
 from hockney.report.sheet import COLUMNS, NOTHING, OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
@@ -39,12 +30,7 @@ _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the
 
 
 def print_sheet(
-    sheet: Sheet,
-    run: Run,
-    missing: Sequence[Missing] = (),
-    findings: Sequence[Finding] = (),
-    *,
-    verbose: bool = False,
+    sheet: Sheet, run: Run, missing: Sequence[Missing] = (), findings: Sequence[Finding] = (), *, verbose: bool = False
 ) -> None:
     """Print the figures, the strongest findings and caveats; all of both if `verbose`.
 

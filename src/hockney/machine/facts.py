@@ -67,9 +67,7 @@ _FILES: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
 
 
 def facts(
-    root: Path = ROOT,
-    environment: Mapping[str, str] = os.environ,
-    compiler: Mapping[str, str | None] | None = None,
+    root: Path = ROOT, environment: Mapping[str, str] = os.environ, compiler: Mapping[str, str | None] | None = None
 ) -> dict[str, Any]:
     """Everything known about this machine, as JSON can hold it. Takes some 30 ms; another root is for tests.
 

@@ -125,9 +125,8 @@ class TransportFigures:
         estimate = pick(self.line) if self.line else None
         if self.line is None or estimate is None or estimate.low <= 0:
             return None
-        sizes = range(self.line.first_bytes, self.line.last_bytes + 1)
-        figures = [figure for size, figure in self._times("pingpong").items() if size in sizes]
-        overs = {figure.interval_over for figure in figures}
+        figures = self._times("pingpong")
+        overs = {figures[size].interval_over for size in self.line.sizes_bytes}
         over = overs.pop() if len(overs) == 1 else ONE_LAUNCH
         return Value(estimate.value, estimate.low, estimate.high, over, self.state)
 

@@ -24,18 +24,7 @@ from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import State
 from hockney.stats.states import is_state, parse_state
-from hockney.suites import (
-    SOME,
-    Fraction,
-    Launches,
-    Names,
-    Options,
-    Ranks,
-    Seconds,
-    Suite,
-    SuiteSeries,
-    read_sizes,
-)
+from hockney.suites import SOME, Fraction, Launches, Names, Options, Ranks, Seconds, Suite, SuiteSeries, read_sizes
 from hockney.suites.words import as_pairs, check_words, each_of, filled
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches

@@ -64,9 +64,7 @@ def health_of(run: Run) -> Health:
     if unsaid:
         gaps.append(NotChecked(Absence.NOT_MEASURED, "differences", UNSAID, {"properties": unsaid}))
     return Health(
-        matrices=known,
-        findings=tuple(sorted(findings, key=lambda finding: -finding.effect)),
-        not_checked=tuple(gaps),
+        matrices=known, findings=tuple(sorted(findings, key=lambda finding: -finding.effect)), not_checked=tuple(gaps)
     )
 
 

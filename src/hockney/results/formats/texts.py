@@ -135,11 +135,7 @@ IMB = TextFormat(
 # (src/util.cu, common.cu.)
 
 NCCL_UNITS = {"time": "(us)", "cputime": "(us)", "algbw": "(GB/s)", "busbw": "(GB/s)", "i_cv%": ""}
-_NCCL_KEYS = {
-    "type": ("datatype", ("float",)),
-    "redop": ("redop", ("sum", "none", "")),
-    "root": ("root", ("-1", "0")),
-}
+_NCCL_KEYS = {"type": ("datatype", ("float",)), "redop": ("redop", ("sum", "none", "")), "root": ("root", ("-1", "0"))}
 _NCCL_RATES: dict[str, Fraction | str] = {"algbw(GB/s)": Fraction(1), "busbw(GB/s)": "busbw"}
 _NCCL_SAID = (
     (r"graph: (\d+)", "graph", "0"),

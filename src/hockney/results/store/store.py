@@ -391,8 +391,7 @@ class Store:
         """Change columns of a row. Raises sqlite3.DatabaseError for a damaged one, which stays as it is."""
         self._row(table, row_id)
         self.db.execute(
-            f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in values)} WHERE id = ?",
-            (*values.values(), row_id),
+            f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in values)} WHERE id = ?", (*values.values(), row_id)
         )
         schema.seal(self.db, table, row_id)
 
