@@ -15,7 +15,7 @@ from hockney.analysis.compare import Difference, Reason, ReasonCode, Verdict, co
 from hockney.analysis.compare.comparison import MatchedSeries, judge, most_telling
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
-from hockney.model import DIGITS, IMPORTED, Point, PointStatus, Warning_
+from hockney.model import DIGITS, IMPORTED, Point, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -443,6 +443,13 @@ def test_a_run_without_samples_decides_nothing(store: Store) -> None:
         compare_runs(store, new, newer)
 
 
+def test_a_slowdown_of_all_imported_sizes_is_no_drift(store: Store) -> None:
+    """Nothing of an import shows drift but the library that is compared."""
+    plan: dict[str, Any] = {IMPORTED: []}
+    base, new = (add_run(store, made, plan=plan) for made in (curve(), slower(curve(), 1.15, 0, 1 << 30)))
+    assert compare_runs(store, base, new).counts == {Verdict.SLOWER: len(SIZES)}
+
+
 # ---- which series are the same --------------------------------------------------------------------------------------
 
 
@@ -505,98 +512,6 @@ def test_two_libraries_that_came_for_one_are_not_guessed(store: Store) -> None:
     comparison = compare_runs(store, base, new)
     assert {change.point.transport for change in comparison.changes} == {"shm"}
     assert len(comparison.only_base) == len(SIZES)
-
-
-# ---- environments ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "differs"),
-    [
-        ("MPICH 4.0.2", "MPICH 4.0.2 (ch4:ucx)", False),  # before hockney asked for the device
-        ("MPICH 4.0.2 (ch4:ucx ofi)", "MPICH 4.0.2", False),
-        ("MPICH 4.0.2 (ch4:ucx)", "MPICH 4.0.2 (ch4:ofi)", True),
-        ("MPICH 4.0.2", "MPICH 4.0.3 (ch4:ucx)", True),
-        ("Open MPI 4.1.4 (ob1:vader:cma tcp)", "Open MPI 4.1.4 (ob1:tcp)", True),
-    ],
-)
-def test_a_device_that_only_one_run_names_is_no_difference(
-    store: Store, before: str, after: str, differs: bool
-) -> None:
-    base, new = (add_run(store, curve("mpi"), libraries={"mpi": library}) for library in (before, after))
-    expected = (Difference("library, mpi", before, after),) if differs else ()
-    assert compare_runs(store, base, new).differences == expected
-
-
-@pytest.mark.parametrize(
-    ("facts", "later", "expected"),
-    [
-        (
-            {
-                "cpu": {"governors": ["performance"]},
-                "os": {"kernel": "6.1"},
-                "environment": {},
-                "limits": {"nice": 0, "can_pin": True},
-            },
-            {
-                "cpu": {"governors": ["powersave"]},
-                "os": {"kernel": "6.6"},
-                "limits": {"nice": 19, "can_pin": False},
-                "environment": {"OMPI_MCA_btl": "tcp"},
-            },
-            {
-                "niceness": ("0", "19"),
-                "pinning possible": ("yes", "no"),
-                "governor": ("performance", "powersave"),
-                "kernel": ("6.1", "6.6"),
-                "variable OMPI_MCA_btl": ("not set", "tcp"),
-            },
-        ),
-        (
-            {},
-            {"environment": {"OMPI_MCA_btl": "tcp", "OMPI_MCA_pml": ""}},
-            {"variable OMPI_MCA_btl": (None, "tcp"), "variable OMPI_MCA_pml": (None, "empty")},
-        ),
-    ],
-)
-def test_differences_of_the_environments_are_named(
-    store: Store, facts: dict[str, Any], later: dict[str, Any], expected: dict[str, tuple[str | None, str]]
-) -> None:
-    base = add_run(store, curve(), facts=facts, version="0.0.9")
-    new = add_run(store, curve(), facts=later, seed=2)
-    differences = {each.what: (each.base, each.new) for each in compare_runs(store, base, new).differences}
-    assert differences == {"hockney": ("0.0.9", "0.1.0"), **expected}
-
-
-@pytest.mark.parametrize("imported", [(True, False), (False, True), (True, True)])
-def test_what_an_imported_run_does_not_say_is_no_difference(store: Store, imported: tuple[bool, bool]) -> None:
-    facts = {"cpu": {"model": "A"}}, {"cpu": {"model": "B"}, "os": {"kernel": "6.1"}}
-    plans: list[dict[str, Any]] = [{IMPORTED: []} if is_imported else {"interface": "eth0"} for is_imported in imported]
-    runs = [add_run(store, curve(), facts=of, plan=plan) for of, plan in zip(facts, plans, strict=True)]
-    assert compare_runs(store, *runs).differences == (Difference("CPU", "A", "B"),)
-
-
-def test_another_launcher_or_interface_is_a_difference(store: Store) -> None:
-    base = add_run(store, curve(), plan={})
-    new = add_run(store, curve(), seed=2, plan={"launcher": "auto", "interface": "eth0"})
-    other = add_run(store, curve(), seed=3, plan={"launcher": "srun", "interface": None})
-    assert compare_runs(store, base, new).differences == (Difference("network interface", "not set", "eth0"),)
-    assert compare_runs(store, base, other).differences == (Difference("launcher", "auto", "srun"),)
-
-
-def test_contention_in_a_run_is_listed(store: Store) -> None:
-    base, new = add_run(store, curve()), add_run(store, curve(), seed=2)
-    busy = "When the run began, other programs kept 1.0 CPUs busy."
-    store.add_warning(new, Warning_("load", "machine", busy, "Stop them."))
-    store.add_warning(new, Warning_("virtual", "machine", "This is a virtual machine.", "Nothing."))
-    for share in ("3 %", "5 %"):  # a run that is resumed checks again
-        store.add_warning(new, Warning_("steal", "machine", f"The hypervisor took {share}.", "Use its host."))
-    during = [f"During {when} launches, sh kept 0.8 CPUs busy." for when in ("3 of 5", "2 of 5 more")]
-    for cause in during:  # but those launches stay unchanged
-        store.add_warning(new, Warning_("others", "machine", cause, "Stop it."))
-    contention = compare_runs(store, base, new).contention
-    assert {event.run for event in contention} == {new}
-    assert [event.cause for event in contention] == [busy, "The hypervisor took 5 %.", *during]
 
 
 # ---- ranges ---------------------------------------------------------------------------------------------------------
