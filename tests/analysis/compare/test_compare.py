@@ -15,7 +15,7 @@ from hockney.analysis.compare import Difference, Reason, ReasonCode, Verdict, co
 from hockney.analysis.compare.comparison import MatchedSeries, judge, most_telling
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
-from hockney.model import DIGITS, IMPORTED, Point, PointStatus
+from hockney.model import DIGITS, Point, PointStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -441,13 +441,6 @@ def test_a_run_without_samples_decides_nothing(store: Store) -> None:
     assert the_reason(store, base, new).code is ReasonCode.FAILED
     with pytest.raises(UsageError, match=f"runs {new} and {newer} have no series in common that has samples"):
         compare_runs(store, new, newer)
-
-
-def test_a_slowdown_of_all_imported_sizes_is_no_drift(store: Store) -> None:
-    """Nothing of an import shows drift but the library that is compared."""
-    plan: dict[str, Any] = {IMPORTED: []}
-    base, new = (add_run(store, made, plan=plan) for made in (curve(), slower(curve(), 1.15, 0, 1 << 30)))
-    assert compare_runs(store, base, new).counts == {Verdict.SLOWER: len(SIZES)}
 
 
 # ---- which series are the same --------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.matrix import matrix
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.values import Contention
 from hockney.measure.check import or_not_slower
-from hockney.model import RunStatus
+from hockney.model import IMPORTED, RunStatus
 from hockney.report.changes import caution_sentence
 from hockney.results.store import Store
 
@@ -87,11 +87,11 @@ def test_a_known_difference_rules_out_drift(
     assert verdicts(store, base, new) == {expected: len(series)}
 
 
-def add_sleeping(store: Store, ratio: float, wake_ns: float | None, seed: int = 2, *names: str) -> int:
+def add_sleeping(store: Store, ratio: float, wake_ns: float | None, seed: int = 2, *names: str, **info: Any) -> int:
     """A run of tcp and shm, or of these, whose times are `ratio` times those of `curve`."""
     times = {point: ns for name in names or ("tcp", "shm") for point, ns in curve(name).items()}
     facts = {"sleeping": [*SLEEPING]}
-    return add_run(store, slower(times, ratio, 0, 1 << 20), wake_ns=wake_ns, seed=seed, facts=facts)
+    return add_run(store, slower(times, ratio, 0, 1 << 20), wake_ns=wake_ns, seed=seed, facts=facts, **info)
 
 
 @pytest.mark.parametrize("swapped", [False, True])
@@ -150,6 +150,13 @@ def test_without_wake_ups_other_series_show_drift_of_sleeping_ranks(store: Store
     base, new = (add_sleeping(store, ratio, None, seed, "tcp") for seed, ratio in ((1, 1.0), (2, 1.25)))
     for change in compare_runs(store, base, new).changes:
         assert [reason.facts["shown_by"] for reason in change.reasons] == ["other series"]
+
+
+def test_a_slowdown_of_all_imported_sizes_is_no_drift(store: Store) -> None:
+    """Nothing of an import shows drift but the library that is compared."""
+    plan: dict[str, Any] = {IMPORTED: []}
+    base, new = (add_sleeping(store, ratio, None, seed, "tcp", plan=plan) for seed, ratio in ((1, 1.0), (2, 1.25)))
+    assert {change.verdict for change in compare_runs(store, base, new).changes} == {Verdict.SLOWER}
 
 
 @pytest.mark.parametrize("drift", simulated.WAKE_UPS)
