@@ -273,7 +273,7 @@ def test_what_is_fitted_to_ranges_is_a_range(
     assert not is_range or low_ns * 0.99 < row["low_ns"] < row["high_ns"] < high_ns * 1.01
     assert execute(words) == 0
     screen = " ".join(capsys.readouterr().out.split())
-    assert (" range " in screen, "In brackets: ranges, as figures of the fitted run are." in screen) == (is_range,) * 2
+    assert (" range " in screen, "‡: ranges, as figures of the fitted run are." in screen) == (is_range,) * 2
     assert ("95 % interval " in screen) is not is_range
 
 

@@ -122,7 +122,7 @@ def test_dry_run_says_a_tiny_precision(cli: Cli) -> None:
     assert "known to 0.00000002 %" in " ".join(ended.stdout.split())
 
 
-@pytest.mark.parametrize("option", ["--dry-run", "--refine", "--no-refine", "--time=1s", "--label="])
+@pytest.mark.parametrize("option", ["--dry-run", "--refine", "--no-refine", "--time=1s", "--label=x"])
 def test_resume_takes_no_other_option(cli: Cli, option: str) -> None:
     ended = cli("run", "--resume", option)
     assert ended.returncode == 2

@@ -38,8 +38,7 @@ from hockney.units import parse_fraction
 @click.option(
     "--launches",
     metavar="NUMBER",
-    help="At least this many launches; more while --time lasts and points are not precise. [default: 6 for patterns if "
-    "time permits]",
+    help="At least this many launches, more while --time lasts. [patterns: 6]",
 )
 @place_options
 @duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
