@@ -75,7 +75,7 @@ def check_class(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOCKNEY", hockney)
     test = check_class(monkeypatch)()
-    test.stagedir, test.duration = str(tmp_path), "300ms"
+    test.stagedir, test.duration = str(tmp_path), "3s"
     (tmp_path / "expect.toml").write_text((CONTRIB / "reframe/expect.toml").read_text())
     test.set_command()
     done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
