@@ -12,7 +12,7 @@ from hockney.analysis.explain import Explanation, FittedLine, OffLine, Parameter
 from hockney.analysis.finding import Finding, NotChecked, Note
 from hockney.cli import render
 from hockney.cli.render import TableColumn
-from hockney.cli.rerun import command_line, fix_text
+from hockney.cli.rerun import command_line, fix_text, typed
 from hockney.errors import Fix
 from hockney.report.findings import (
     cause_of,
@@ -144,6 +144,8 @@ def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     for layer in explanation.layers:
         text = layer_text(layer, lambda name: names.get(name, name))
         render.item(f"{text}, at {format_bytes(layer.bytes)} ({layer.state})")
+    if not all(layer.is_seen for layer in explanation.layers):
+        render.note(f"No difference: measure both in alternation, with --interleave ({typed('compare', '--help')}).")
     if explanation.not_checked:
         render.title("Not checked")
         for gap in explanation.not_checked:

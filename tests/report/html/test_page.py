@@ -148,8 +148,11 @@ def test_every_section_is_there_and_linked(page: str) -> None:
 def test_the_verdict_answers_common_questions(page: str) -> None:
     text = " ".join(" ".join(parsed(page).texts).split())
     assert "A message of 8 B takes 121 ns" in text  # how fast your own library is
-    assert "Which transport up to 4 KiB, and above?" in text
-    assert re.search(r"MPI and other libraries Open MPI 4\.1\.4 .*sockets and pipes unix .*shared memory", text)
+    assert "Which transport for which size?" in text
+    assert re.search(
+        r"MPI and other libraries 8 B to 1 MiB Open MPI 4\.1\.4 .*sockets and pipes 8 B to 1 MiB unix .*shared memory",
+        text,
+    )
     assert "Strongest problem, on shm: slow rank or pair. Ranks 1, 3 take 210 ns, 3.00 times their class" in text
     assert "The typical uncertainty is ±" in text  # how sure
     assert "over 1 to 3 launches" in text

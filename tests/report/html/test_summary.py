@@ -40,39 +40,78 @@ def test_headlines_are_those_of_your_own_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scatter", "measurements", "named"),
+    ("scatter", "measurements", "other_ns", "is_equal"),
     [
-        (0.01, 9, "MPI A"),
-        (0.4, 9, "probably MPI A or MPI B"),
-        (0.4, 2, "probably MPI A or MPI B"),  # without an interval, by the range seen
+        (0.01, 9, 120.0, False),
+        (0.4, 9, 120.0, True),
+        (0.4, 2, 120.0, True),  # without an interval, by the range seen
+        (0.01, 2, 250.0, True),  # ranges of two measurements do not overlap, but may hide as much
+        (0.01, 2, 600.0, False),
     ],
 )
 def test_no_transport_is_called_fastest_where_bounds_overlap(
-    tmp_path: Path, scatter: float, measurements: int, named: str
+    tmp_path: Path, scatter: float, measurements: int, other_ns: float, is_equal: bool
 ) -> None:
     more: dict[str, Any] = {"scatter": scatter, "measurements": measurements}
-    made = [pingpong(name, 8, time_ns, **more) for name, time_ns in (("mpi@a", 100.0), ("mpi@b", 120.0))]
+    made = [pingpong(name, 8, time_ns, **more) for name, time_ns in (("mpi@a", 100.0), ("mpi@b", other_ns))]
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
         summary = summary_of(known)
     assert summary.choices is not None
-    ((words, below, above),) = summary.choices.texts
-    assert (words, below, above) == (CLASSES[0], named, "–")
+    ((words, sizes, named, time),) = summary.choices.texts
+    assert (words, sizes, named) == (CLASSES[0], "8 B", "probably MPI A or MPI B" if is_equal else "MPI A")
+    assert time.startswith("100 ns")
+    assert time.count(" ns") == 1 + is_equal
     (card,) = (card for card in summary.cards if card.question == "Latency")
-    assert f" {named} " in card.detail.replace("on ", "")
+    place = ": MPI A and MPI B are equal within their intervals" if is_equal else " on MPI A"
+    place = place if measurements > 2 else place.replace("intervals", "ranges")
+    assert card.detail.startswith(f"8 B{place}, ")
+    if measurements > 2:
+        assert f"takes {time.partition(', ')[0]}{place};" in summary.verdict[0]
+    advice = "`hockney compare --interleave pingpong --base-transport mpi@a --new-transport mpi@b`"
+    assert any(advice in note for note in summary.choices.notes) is is_equal
 
 
-def test_the_fastest_of_a_class_below_and_above_4_kib_are_named(tmp_path: Path) -> None:
-    """By the mean over all sizes that every transport of the class has."""
+def test_the_fastest_of_a_class_is_that_at_each_size(tmp_path: Path) -> None:
+    """Rows end where it changes, and cover only sizes that every transport of the class has."""
     times_ns = {
-        "mpi@a": {8: 100.0, 4096: 1000.0, 8192: 5000.0, 1 << 20: 1e5},
-        "mpi@b": {8: 130.0, 4096: 1100.0, 8192: 4000.0, 1 << 20: 1.1e5},
+        "mpi@a": {8: 100.0, 2048: 480.0, 4096: 2130.0, 8192: 5000.0, 1 << 20: 1e5},
+        "mpi@b": {8: 130.0, 2048: 500.0, 4096: 660.0, 8192: 4000.0, 1 << 20: 1.1e5},
         "shm": {8: 50.0},
     }
     made = [pingpong(name, size, time_ns) for name, of in times_ns.items() for size, time_ns in of.items()]
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
         choices = summary_of(known).choices
     assert choices is not None
-    assert choices.texts == [[CLASSES[0], "MPI A", "MPI B"], [CLASSES[2], "shm", "–"]]
+    assert [row[:3] for row in choices.texts] == [
+        [CLASSES[0], "8 B to 2 KiB", "MPI A"],
+        [CLASSES[0], "4 KiB to 8 KiB", "MPI B"],
+        [CLASSES[0], "1 MiB", "MPI A"],
+        [CLASSES[2], "8 B", "shm"],
+    ]
+    assert [row[3].partition(" ±")[0] for row in choices.texts] == ["100 ns", "660 ns", "100 us", "50.0 ns"]
+
+
+def test_one_size_at_which_another_is_equal_makes_a_row_probable(tmp_path: Path) -> None:
+    """At 1 KiB both are equal: neither is surely the fastest of all sizes up to there."""
+    made = [pingpong("mpi@a", 8, 100.0), pingpong("mpi@b", 8, 130.0)]
+    made += [pingpong(name, 1024, 200.0, scatter=0.2) for name in LIBRARIES]
+    with material(tmp_path, *made, libraries=LIBRARIES) as known:
+        choices = summary_of(known).choices
+    assert choices is not None
+    assert [row[1:3] for row in choices.texts] == [["8 B to 1 KiB", "probably MPI A"]]
+
+
+def test_a_rate_is_of_one_size(tmp_path: Path) -> None:
+    """Where two transports reach equal rates at other sizes, each size is named."""
+    rates = [("mpi@a", 1 << 18, 20000.0), ("mpi@b", 1 << 20, 80800.0)]
+    made = [
+        Made(Point(name, "oneway", 2, size, options(window=16)), time_ns, 16, 16 * size, scatter=0.1)
+        for name, size, time_ns in rates
+    ]
+    with material(tmp_path, *made, libraries=LIBRARIES) as known:
+        (card,) = (card for card in summary_of(known).cards if card.question == "Bandwidth")
+    assert card.answer == "13.1 GB/s"
+    assert card.detail.startswith("messages of 256 KiB: MPI A and MPI B (1 MiB) are equal within their intervals, ±")
 
 
 def test_one_word_then_and_now(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,11 +10,13 @@ from dataclasses import dataclass
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.health.matrices import SUITE
+from hockney.analysis.repeat import same_hosts
+from hockney.errors import Fix
+from hockney.model import split_placed
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
 from hockney.report.html.curves import CurveData
 from hockney.report.html.machines import archive_points, pingpongs
 from hockney.report.html.material import Material
-from hockney.report.sheet import NOTHING
 from hockney.report.table import TextTable, text_rows
 from hockney.report.words import (
     ROUGH,
@@ -61,12 +62,39 @@ class Summary:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A transport with a figure of it; `what` says of which messages, `is_range` as of a Figure."""
+    """A transport with a figure of one size; `what` are the words around that size, `is_range` as of a Figure."""
 
     transport: str
     value: Estimate
-    what: str = ""
+    bytes: int
+    what: str
     is_range: bool = False
+
+    @property
+    def text(self) -> str:
+        """`messages of 256 KiB, 16 in flight,`."""
+        return self.what.format(format_bytes(self.bytes))
+
+    def known(self, text: Callable[[float], str]) -> str:
+        """`13.5 GB/s ±3%`."""
+        return _known(self.value, text, is_range=self.is_range)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends of its interval. Those of a range, of few measurements, lie half of it farther out."""
+        return self.value.low * (1 - ROUGH * self.is_range), self.value.high * (1 + ROUGH * self.is_range)
+
+
+@dataclass
+class Span:
+    """Neighbouring sizes at all of which each of `fastest` is the fastest, or equal to it within their intervals.
+
+    `fastest` are those figures at the first size; `is_sure`: at no size another transport is equal.
+    """
+
+    sizes: list[int]
+    fastest: list[Candidate]
+    is_sure: bool
 
 
 def summary_of(material: Material) -> Summary:
@@ -134,24 +162,29 @@ def _headlines(material: Material) -> tuple[list[Candidate], list[Candidate]]:
     for curves in _classes(material).values():
         size = min((size for curve in curves for size in curve.times_ns if size), default=None)
         if size is not None:
-            what = f"a message of {format_bytes(size)}"
-            timed = [each for each in curves if size in each.times_ns]
-            times = [Candidate(each.transport, each.times_ns[size], what, size in each.ranges) for each in timed]
             names = {each.transport for each in curves}
-            return _leaders(times), _leaders([each for each in rates if each.transport in names], -1)
+            return _fastest(curves, size), _leaders([each for each in rates if each.transport in names], -1)
     return [], _leaders(rates, -1)
+
+
+def _fastest(curves: Sequence[CurveData], size: int) -> list[Candidate]:
+    """The transport with the shortest time of a message of this size, and those that are equal to it."""
+    timed = [each for each in curves if size in each.times_ns]
+    return _leaders(
+        [Candidate(each.transport, each.times_ns[size], size, "a message of {}", size in each.ranges) for each in timed]
+    )
 
 
 def _rates(material: Material) -> list[Candidate]:
     """The bandwidth of the data sheet; without one, the rates of all curves."""
     rows = [] if material.sheet is None else [row for row in material.sheet.rows if not row.oversubscribed]
     rates = [
-        Candidate(row.transport, value, f"messages of {format_bytes(value.at_bytes)}, 16 in flight,", value.is_range)
+        Candidate(row.transport, value, value.at_bytes, "messages of {}, 16 in flight,", value.is_range)
         for row in rows
         if (value := row.values["bandwidth_bytes_per_s"]) is not None and value.at_bytes
     ]
     return rates or [
-        Candidate(curve.transport, rate, f"messages of {format_bytes(point.bytes)}")
+        Candidate(curve.transport, rate, point.bytes, "messages of {}")
         for curve in _curves(material)
         if curve.pattern in ("pingpong", "oneway") and curve.ranks == 2
         for point in curve.points
@@ -165,57 +198,79 @@ def _leaders(candidates: Sequence[Candidate], sign: int = 1) -> list[Candidate]:
     for each in sorted(candidates, key=lambda each: sign * each.value.value):
         of_each.setdefault(each.transport, each)
     ordered = list(of_each.values())
-    return [
-        each for each in ordered if each.value.low <= ordered[0].value.high and ordered[0].value.low <= each.value.high
-    ]
+    low, high = ordered[0].bounds if ordered else (0.0, 0.0)
+    return [each for each in ordered if each.bounds[0] <= high and low <= each.bounds[1]]
 
 
 def choices_of(material: Material) -> TextTable | None:
-    """Which transport of each class is fastest up to 4 KiB, and above; None where no class has a choice."""
+    """Which transport of each class is fastest, from size to size; None where no class has a choice."""
+    classes = _classes(material)
+    spans = {words: _spans(curves) for words, curves in classes.items()}
+    if all(len(curves) == 1 for curves in classes.values()) or not any(spans.values()):
+        return None
     rows = []
-    for words, curves in _classes(material).items():
-        sizes = sorted(set.intersection(*(set(curve.times_ns) for curve in curves)) - {0})
-        parts = [size for size in sizes if size <= 4096], [size for size in sizes if size > 4096]
-        means = [
-            [
-                Candidate(each.transport, _mean([each.times_ns[n] for n in part]), is_range=bool(each.ranges & {*part}))
-                for each in curves
-                if part
-            ]
-            for part in parts
-        ]
-        rows.append((words, *(_leader_text(material, _leaders(part)) or NOTHING for part in means)))
-    return (
-        TextTable(
-            "Which transport up to 4 KiB, and above?",
-            ("class", "up to 4 KiB", "above"),
-            text_rows(rows),
-            notes=("By the mean of ping-pong times over all sizes; probably: bounds overlap, or are ranges.",),
-        )
-        if any(len(curves) > 1 for curves in _classes(material).values())
-        else None
+    for words, span in ((words, span) for words, of_class in spans.items() for span in of_class):
+        sizes = dict.fromkeys(map(format_bytes, (span.sizes[0], span.sizes[-1])))
+        times = (each.known(format_ns) for each in span.fastest[:_LEADERS_MAX])
+        names = f"{'' if span.is_sure else 'probably '}{_names(material, span.fastest, 'or')}"
+        rows.append((words, " to ".join(sizes), names, ", ".join(times)))
+    equal = next((span.fastest for of_class in spans.values() for span in of_class if span.fastest[1:]), None)
+    return TextTable(
+        "Which transport for which size?",
+        ("class", "messages", "fastest", "time of the shortest"),
+        text_rows(rows),
+        notes=(
+            "By ping-pong. Probably: at some of these sizes another one is equal within the intervals.",
+            *_to_settle(material, *equal[:2] if equal else ()),
+        ),
     )
 
 
-def _mean(times: Sequence[Estimate]) -> Estimate:
-    """The geometric mean of times, with those of their bounds."""
-    ends = zip(*((time.value, max(time.low, 1e-3), time.high) for time in times), strict=True)
-    return Estimate(*map(statistics.geometric_mean, ends))
+def _spans(curves: Sequence[CurveData]) -> list[Span]:
+    """The sizes that all curves of a class have, divided where the fastest changes."""
+    spans: list[Span] = []
+    for size in sorted(set.intersection(*(set(curve.times_ns) for curve in curves)) - {0}):
+        leaders = _fastest(curves, size)
+        names = {each.transport for each in leaders}
+        still = [each for each in spans[-1].fastest if each.transport in names] if spans else []
+        if still:
+            spans[-1].sizes.append(size)
+            spans[-1].fastest = still
+        else:
+            spans.append(Span([size], leaders, is_sure=True))
+        spans[-1].is_sure &= len(leaders) == 1
+    return spans
+
+
+def _to_settle(material: Material, *equal: Candidate) -> Iterable[str]:
+    """How to learn which of two transports is faster, where hockney can measure them here."""
+    info, names = material.run.info, [each.transport for each in equal]
+    if names and not (info.is_imported or info.plan.get("virtual") or any(split_placed(name)[1] for name in names)):
+        sides = ("--base-transport", names[0], "--new-transport", names[1])
+        words = ("hockney", "compare", "--interleave", "pingpong", *sides, *same_hosts(info.plan))
+        command = material.command_line(Fix("measure variants", words, run_facts=info.facts))
+        yield f"To settle which of two is faster, measure them in alternation: `{command}`."
 
 
 def _known(value: Estimate, text: Callable[[float], str], *, is_range: bool) -> str:
     return " ".join(filter(None, figure_text(value, text, is_range=is_range)))
 
 
-def _leader_text(material: Material, leaders: Sequence[Candidate], on: str = "") -> str:
-    """`Open MPI 4.1.4`, or `probably Open MPI 4.1.4 or MPICH 4.0.2`; with `on ` before the names if that is given."""
-    names = [material.name_of(each.transport) for each in leaders[:_LEADERS_MAX]]
-    more = f" or {len(leaders) - len(names)} more" if len(leaders) > len(names) else ""
-    return (
-        f"{'probably ' * (len(leaders) > 1 or any(each.is_range for each in leaders))}{on}{listed(names, 'or')}{more}"
-        if names
-        else ""
-    )
+def _names(material: Material, leaders: Sequence[Candidate], word: str) -> str:
+    """`Open MPI 4.1.4 and MPICH 4.0.2 (1 MiB)`, with the size of those that have another than the first."""
+    names = [
+        material.name_of(each.transport) + f" ({format_bytes(each.bytes)})" * (each.bytes != leaders[0].bytes)
+        for each in leaders
+    ]
+    more = len(names) - _LEADERS_MAX
+    return listed([*names[:_LEADERS_MAX], f"{more} more"] if more > 0 else names, word)
+
+
+def _on(material: Material, leaders: Sequence[Candidate]) -> str:
+    """` on Open MPI 4.1.4`, or `: Open MPI 4.1.4 and MPICH 4.0.2 are equal within their intervals`."""
+    names = _names(material, leaders, "and")
+    bounds = "ranges" if any(each.is_range for each in leaders) else "intervals"
+    return f": {names} are equal within their {bounds}" if len(leaders) > 1 else f" on {names}"
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------------------
@@ -232,9 +287,7 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
     speeds = []
     for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
         if leaders:
-            where = _leader_text(material, leaders, "on ")
-            known = _known(leaders[0].value, text, is_range=leaders[0].is_range)
-            speeds.append(f"{leaders[0].what} {verb} {known} {where}")
+            speeds.append(f"{leaders[0].text} {verb} {leaders[0].known(text)}{_on(material, leaders)}")
     if speeds:
         joined = "; ".join(speeds)
         yield f"{joined[0].upper()}{joined[1:]}."
@@ -296,9 +349,9 @@ def _certainty(material: Material) -> str:
 def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Candidate]) -> Iterable[Card]:
     for question, leaders, text in (("Latency", latency, format_ns), ("Bandwidth", rate, format_rate)):
         if leaders:
-            what = leaders[0].what.rstrip(",").removeprefix("a message of ")
+            what = leaders[0].text.rstrip(",").removeprefix("a message of ")
             value, bounds = figure_text(leaders[0].value, text, is_range=leaders[0].is_range)
-            yield Card(question, value, f"{what} {_leader_text(material, leaders, 'on ')} {bounds}".rstrip())
+            yield Card(question, value, f"{what}{_on(material, leaders)}{', ' * bool(bounds)}{bounds}")
     run, spread = material.run, precision_reached(material.run)
     if 0 < spread < math.inf:  # a model's is 0
         detail = f"half of all figures (95\N{NO-BREAK SPACE}%, {launches_text(run)})"
@@ -319,7 +372,6 @@ def _then_and_now(material: Material, latency: Sequence[Candidate]) -> Iterable[
     detail = f"between {ends}, {utc(material.run.info.started_unix_s)[:4]}. Two nodes of a {then.title}, {then.year}: "
     detail += f"{format_ns(then.latency_ns)}, {format_rate(then.rate_bytes_per_s)}."
     if is_local and latency[0].transport != "shm":
-        known = _known(latency[0].value, format_ns, is_range=latency[0].is_range)
-        detail += f" {material.name_of(latency[0].transport)} here: {known}."
+        detail += f" {material.name_of(latency[0].transport)} here: {latency[0].known(format_ns)}."
     values = _known(time_ns, format_ns, is_range=time_ns.is_range), _known(rate, format_rate, is_range=rate.is_range)
     yield Card("Then and now", ", ".join(values), detail)
