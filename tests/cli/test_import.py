@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 from tests.cli.support import Cli
-from tests.report.runs import store_quick
+from tests.report.runs import Made, store_quick, store_run
 
 from hockney.cli import execute
+from hockney.model import Point
 
 SAMPLES = Path(__file__).parents[1] / "results/formats/samples"
 OSU = "# OSU MPI Latency Test v7.2\n# Size       Avg Latency(us)\n"
@@ -136,6 +137,27 @@ def test_an_import_is_compared_with_a_run(store: Path, tmp_path: Path, capsys: p
     assert short["base_ns"] > 0
     assert execute(["compare", "1", "2"]) == 3
     assert "another benchmark measured one of the runs, in an unknown machine state" in capsys.readouterr().out
+
+
+def test_an_own_export_has_its_transport_and_ranks(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also whose time it is: a barrier of hockney is of the slowest rank, one of OSU a mean."""
+    patterns = ("pingpong", 2, "root"), ("barrier", 4, "slowest")
+    made = [Made(Point("mpi@openmpi-4.1.4", name, ranks, 8), 500.0, timed=timed) for name, ranks, timed in patterns]
+    store_run(store, "mine", made)
+    assert execute(["export", "--osu", "-o", "back.txt"]) == 0
+    read(capsys, "import", "back.txt")
+    series = read(capsys, "show")["series"]
+    assert {(each["transport"], each["pattern"], each["ranks"]) for each in series} == {
+        ("mpi@openmpi-4.1.4", name, ranks) for name, ranks, _ in patterns
+    }
+    assert [each["figures"][0]["definition"]["timed"] for each in series] == ["root", "slowest"]
+    read(capsys, "import", "back.txt", "-t", "mpi@other")
+    assert execute(["compare", "1", "3"]) == 2
+    error = capsys.readouterr().err
+    assert "mpi@openmpi-4.1.4 and mpi@other are other transports; `import -t` names that of a file" in error
+    assert execute(["compare", "1", "2"]) == 3
 
 
 def test_a_switch_is_found_in_an_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

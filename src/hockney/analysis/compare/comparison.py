@@ -71,7 +71,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
     most = [max((len(series.launches) for series in of_run.values()), default=0) for of_run in (base, new)]
     if not common or not any(most):
         raise UsageError(
-            f"runs {base_id} and {new_id} have no series in common that has samples: "
+            f"runs {base_id} and {new_id} have no series in common that has samples: {_other_names(base, new)}"
             "name two of the same patterns, sizes and transports"
         )
     changed = differences(*runs, names)
@@ -107,6 +107,14 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         renamed=names,
         interleaved=pair_names is not None,
     )
+
+
+def _other_names(base: Collection[Point], new: Collection[Point]) -> str:
+    """The transports of both runs, where only their names differ: those of an import can be given; else empty."""
+    sides = [{(replace(point, transport=""), point.transport) for point in of_run} for of_run in (base, new)]
+    shared = {point for point, _ in sides[0]} & {point for point, _ in sides[1]}
+    names = [", ".join(sorted({name for point, name in side if point in shared})) for side in sides]
+    return f"{names[0]} and {names[1]} are other transports; `import -t` names that of a file; or " if shared else ""
 
 
 def _read(run: Run, names: Mapping[str, str], first_launch: int) -> tuple[dict[Point, RunSeries], Probes]:

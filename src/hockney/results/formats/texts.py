@@ -37,6 +37,9 @@ _OSU_SAID = (
     (r"# Synchronization: (?:MPI_Win_)?(\w+)", "sync", ""),
     (r"# Datatype: (\w+)", "datatype", "MPI_CHAR"),
 )
+_OSU_OF_TWO = "pingpong|oneway|twoway|osu_(put|get|acc)"
+# What hockney itself wrote (results/osu_text.py).
+_OSU_MADE = re.compile(r"^# Made by hockney \S+: .* on (\S+), (\d+) ranks?, .*?(of the slowest rank)?$", re.MULTILINE)
 
 
 def _osu_titles(line: str, _: str) -> Sequence[str] | None:
@@ -58,15 +61,16 @@ def _osu(table: OutputTable) -> list[Output]:
     options = said(table.heading, _OSU_SAID)
     if "-" in first and "Send Buffer" not in table.heading:
         options["accelerator"] = accelerator[0]
-    pairs = number_said(r"# (?:\[ p|P)airs: (\d+)", table.heading)
+    pairs = number_said(r"# (?:\[ p|P)airs: (\d+)", table.heading) or 0
+    own = _OSU_MADE.search(table.heading)
     window = number_said(r"\[ window size: (\d+) \]", table.heading)
     base = Output(
         tool=test[1],
         pattern=pattern,
-        transport={"openshmem": "shmem"}.get(api, api),
+        transport=own[1] if own else {"openshmem": "shmem"}.get(api, api),
         rows=(),
-        ranks=2 * pairs if pairs else 2 if re.match("pingpong|oneway|twoway|osu_(put|get|acc)", pattern) else None,
-        timed=timed,
+        ranks=int(own[2]) if own else 2 * pairs or (2 if re.match(_OSU_OF_TWO, pattern) else None),
+        timed="slowest" if own and own[3] else timed,
         options=options,
         window=window or number_said(r"\bosu_\w+\b.*?\s(?:-W|--window-size)[ =]?(\d+)", table.above),
         is_sized="Size" in table.titles,
