@@ -136,7 +136,13 @@ def test_an_import_is_compared_with_a_run(store: Path, tmp_path: Path, capsys: p
     assert (short["reason_codes"], short["new_ns"]) == (["state unknown"], 1500.0)
     assert short["base_ns"] > 0
     assert execute(["compare", "1", "2"]) == 3
-    assert "another benchmark measured one of the runs, in an unknown machine state" in capsys.readouterr().out
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.split() == ["series", "base", "new", "change", "verdict"]
+    (row,) = (line for line in lines if line.startswith("pingpong on shm, 8 B "))
+    assert re.search(r"\d ns +1\.50 us +x\d+\.\d+ +no verdict$", row)
+    assert sum(line.startswith("pingpong on shm, ") for line in lines) > 5  # no joint row of sizes that differ
+    why = "No verdict: another benchmark measured one of the runs, in an unknown machine state."
+    assert lines.count(why) == 1
 
 
 def test_an_own_export_has_its_transport_and_ranks(

@@ -54,9 +54,11 @@ def moved(*ratios: tuple[float, float, float]) -> tuple[SeriesChange, ...]:
 @pytest.mark.parametrize(
     ("ratio", "by_factor"),
     [
-        ((2.5, 1.9, 3.5), False),  # maybe less than double
+        ((2.5, 1.9, 3.5), True),
+        ((1.9, 1.8, 2.1), False),
         ((3.0, 2.0, 4.0), True),
-        ((0.5, 0.4, 0.6), False),  # maybe more than half
+        ((0.5, 0.4, 0.6), True),
+        ((0.6, 0.4, 0.7), False),
         ((0.3, 0.2, 0.5), True),
     ],
 )

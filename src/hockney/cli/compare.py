@@ -183,12 +183,13 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         render.TableColumn("series", wrap=True, key=True),
         render.TableColumn("base", right=True, optional=True),
         render.TableColumn("new", right=True, optional=True),
-        render.TableColumn("change (95 % CI)", wrap=True),
+        render.TableColumn("change" if comparison.is_descriptive else "change (95 % CI)", wrap=True),
         "verdict",
     ]
     names = changes.names_of(comparison)
     nothing = changes.nothing_sentence(comparison)
-    listed = [each for each in comparison.ranges if not (nothing or each.first.is_without_common_state)]
+    is_empty = nothing is not None and not comparison.is_descriptive
+    listed = [each for each in comparison.ranges if not (is_empty or each.first.is_without_common_state)]
     ranges = comparison.ranges if everything else listed
     render.table(
         columns,
@@ -197,7 +198,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     )
     room = _LINES_MAX * max(100, render.line_width()) // render.line_width() - bool(ranges)
     if not everything:
-        for sentence in changes.states_sentence(comparison) or filter(None, [nothing]):
+        for sentence in filter(None, [nothing, *changes.states_sentence(comparison)]):
             room -= render.say(sentence)
     below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
     if everything:

@@ -55,6 +55,9 @@ def row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[
     """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
     change = _codes_text(alike.first.reasons) or change_text(alike, by_factor=comparison.is_by_factor)
     verdict = "no difference" if alike.verdict is Verdict.SAME else alike.verdict.value
+    if comparison.is_descriptive and alike.seen_ratio:
+        text = _factor_text if comparison.is_by_factor else percent_text
+        change, verdict = text(alike.seen_ratio), "no verdict"
     return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
 
@@ -195,14 +198,17 @@ def states_sentence(comparison: Comparison) -> list[str]:
 
 
 def nothing_sentence(comparison: Comparison) -> str | None:
-    """One sentence for a comparison in which every series is inconclusive for the same reason; None for any other."""
-    why = reason_text(comparison.shared_reasons)
-    if comparison.has_few_launches and min(comparison.launches) < LAUNCHES_MIN:
-        base, new = (counted(launches, "launch", "launches") for launches in comparison.launches)
-        why = f"run {comparison.base} has {base}, run {comparison.new} has {new}, and each needs {LAUNCHES_MIN} or more"
-    elif comparison.has_few_launches:
-        why = f"each series needs {LAUNCHES_MIN} launches of each run in one machine state"
-    return why and f"Nothing can be compared: {why}. Times: --all"
+    """Why no series has a verdict: if times stand next to each other, or all have the same reason; None otherwise."""
+    if not comparison.is_descriptive:
+        why = None if comparison.without_common_state else reason_text(comparison.shared_reasons)
+        return why and f"Nothing can be compared: {why}. Times: --all"
+    if any(change.has(ReasonCode.STATE_UNKNOWN) for change in comparison.changes):
+        return f"No verdict: {_REASONS[ReasonCode.STATE_UNKNOWN]}."
+    base, new = (counted(launches, "launch", "launches") for launches in comparison.launches)
+    if min(comparison.launches) >= LAUNCHES_MIN:
+        return f"No verdict: a series needs {LAUNCHES_MIN} launches of each run in one machine state."
+    few = f"run {comparison.base} has {base}, run {comparison.new} has {new}, and each needs {LAUNCHES_MIN} or more"
+    return f"No verdict: {few}."
 
 
 _WORDS = {Verdict.SAME: "equal", Verdict.INCONCLUSIVE: "undecided"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +31,7 @@ class Verdict(enum.Enum):
 
 
 MOVED = (Verdict.SLOWER, Verdict.FASTER)
+ALIKE = 1.05  # the factor by which ratios of one row differ at most, where no row has a verdict
 
 
 class ReasonCode(enum.Enum):
@@ -110,6 +113,12 @@ class SeriesChange:
         return self.has(ReasonCode.NO_COMMON_STATE)
 
     @property
+    def seen_ratio(self) -> float | None:
+        """The ratio of its times where too little is known for a verdict; None where there is one, or no such ratio."""
+        is_seen = self.has(ReasonCode.STATE_UNKNOWN) or self.has(ReasonCode.FEW_LAUNCHES)
+        return self.new_ns / self.base_ns if is_seen and self.base_ns and self.new_ns else None
+
+    @property
     def reach(self) -> float:
         """The upper end of its interval, a ratio of times; 0 without one."""
         return 0.0 if self.shift is None or self.shift.high is None else self.shift.high
@@ -132,6 +141,12 @@ class Range:
     @property
     def verdict(self) -> Verdict:
         return self.first.verdict
+
+    @property
+    def seen_ratio(self) -> float | None:
+        """As of its series, the median."""
+        seen = [change.seen_ratio for change in self.changes if change.seen_ratio]
+        return statistics.median(seen) if seen else None
 
     @property
     def states(self) -> list[str]:
@@ -239,11 +254,10 @@ class Comparison:
         return fixes[:1] if fixes[1:] == fixes[:1] else fixes
 
     @property
-    def has_few_launches(self) -> bool:
-        """Whether every series is inconclusive because a run has too few launches, in all or in one machine state."""
-        return {tuple(reason.code for reason in change.reasons) for change in self.changes} == {
-            (ReasonCode.FEW_LAUNCHES,)
-        }
+    def is_descriptive(self) -> bool:
+        """Whether no series has a verdict, but times of both runs can be shown next to each other."""
+        is_open = self.counts[Verdict.INCONCLUSIVE] == len(self.changes)
+        return is_open and any(change.seen_ratio for change in self.changes)
 
     @property
     def shared_reasons(self) -> tuple[Reason, ...]:
@@ -259,8 +273,9 @@ class Comparison:
     @functools.cached_property
     def is_by_factor(self) -> bool:
         """Whether changes are told as factors, not in per cent: one is to half or double the time, or more."""
-        known = (change.shift and change.shift.estimate for change in self.changes)
-        return any(ratio and (ratio.low >= 2 or ratio.high <= 0.5) for ratio in known)
+        known = (change.shift.estimate if change.shift else None for change in self.changes)
+        ratios = [ratio.value for ratio in known if ratio] + [change.seen_ratio or 1.0 for change in self.changes]
+        return any(ratio >= 2 or ratio <= 0.5 for ratio in ratios)
 
     @property
     def equal_within(self) -> float:
@@ -283,10 +298,11 @@ class Comparison:
         for change in self.changes:
             curves.setdefault(curve_of(change.point), []).append(change)
         ranges: list[Range] = []
+        apart = ALIKE if self.is_descriptive else math.inf
         for members in curves.values():
             before: SeriesChange | None = None
             for change in sorted(members, key=lambda change: change.point.bytes):
-                if before is not None and _belongs(ranges[-1].changes, change):
+                if before is not None and _belongs(ranges[-1].changes, change, apart):
                     ranges[-1] = replace(ranges[-1], changes=(*ranges[-1].changes, change))
                 else:
                     limit = None if before is None else self._limit_between(before.point, change.point)
@@ -305,12 +321,16 @@ class Comparison:
         return names[0] if len(names) == 1 else None
 
 
-def _belongs(before: Sequence[SeriesChange], change: SeriesChange) -> bool:
-    """Whether a size belongs to the range before it: none moved more than twice as much, with intervals that agree."""
+def _belongs(before: Sequence[SeriesChange], change: SeriesChange, apart: float) -> bool:
+    """Whether a size belongs to the range before it: none moved more than twice as much, with intervals that agree.
+
+    Ratios without a verdict differ by this factor at most.
+    """
     if (change.verdict, change.reasons) != (before[0].verdict, before[0].reasons):
         return False
     if change.verdict not in MOVED:
-        return True
+        first, own = before[0].seen_ratio or 1.0, change.seen_ratio or 1.0
+        return max(first / own, own / first) <= apart
     moved = _moved_by(change)
     pairs = (sorted((moved, _moved_by(other)), key=lambda pair: pair[1]) for other in before)
     return not any(more[0] > less[2] and more[1] > 2 * less[1] for less, more in pairs)
