@@ -119,7 +119,7 @@ def test_a_row_names_the_transports_of_both_runs(
 
 def test_all_lists_series_without_a_common_state(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = screen(folder, capsys, "base", "far", "--all", code=3).splitlines()
-    assert sum(line.endswith("no common state   inconclusive") for line in lines) == 4
+    assert sum(line.endswith("no common state  inconclusive") for line in lines) == 4
     assert sum(line.startswith("inconclusive: 24 series have no common machine state") for line in lines) == 1
 
 

@@ -167,7 +167,7 @@ def test_an_own_export_has_its_transport_and_ranks(
 
 
 def test_a_switch_is_found_in_an_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = "".join(f"{2**n}  {1.5 + 2**n / 5000 + (4 if n > 12 else 0):.2f}\n" for n in range(21))
+    rows = "".join(f"{2**n}  {1.5 + 2**n / 5000 + (4 if n > 11 else 0):.2f}\n" for n in range(21))
     (tmp_path / "osu.txt").write_text(OSU + rows)
     read(capsys, "import", "osu.txt", "-t", "mpi@openmpi-4.1.4")
     document = read(capsys, "explain")
@@ -177,9 +177,33 @@ def test_a_switch_is_found_in_an_import(tmp_path: Path, capsys: pytest.CaptureFi
         if each["code"] == "protocol switch" and each["facts"]["answer"] != "not seen"
     )
     assert switch["facts"]["jump_ns"]["value"] == pytest.approx(4000, rel=0.1)
-    assert switch["facts"]["below_bytes"] == 4096
+    assert switch["facts"]["below_bytes"] == 2048
+    assert switch["facts"]["threshold"] == "btl_vader_eager_limit"
     assert switch["fix"] is None  # it cannot be measured again
     assert [note["code"] for note in document["notes"]] == ["imported"]
+
+
+def test_an_import_is_as_old_as_its_file_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a date in it, as old as the import."""
+    now = time.time()
+    began = int(now) - 100 * 86400
+    sample = (SAMPLES / "iperf3-tcp.json").read_text()
+    (tmp_path / "tcp.json").write_text(sample.replace("1795446113", str(began)))
+    read(capsys, "import", "tcp.json")
+    read(capsys, "import", output(tmp_path, "osu.txt"))
+    dated, undated = (run["started_unix_s"] for run in read(capsys, "runs")["runs"])
+    assert (dated, undated >= now) == (began, True)
+    assert read(capsys, "delete", "--older", "90d")["deleted"] == [1]
+
+
+def test_an_advice_to_measure_again_is_only_for_runs_of_hockney(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for side, factor in (("a", 1.0), ("b", 1.5)):
+        files = [output(tmp_path, f"{side}{number}.txt", factor * (1 + number / 1000)) for number in range(6)]
+        read(capsys, "import", *files, "-l", side)
+    assert execute(["compare", "a", "b"]) == 0
+    assert "--interleave" not in capsys.readouterr().out
 
 
 def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,9 @@ def notes(comparison: Comparison, *, everything: bool = False, more: str = "--js
 def caution(comparison: Comparison) -> str | None:
     """The warning of drift with the command that shows how to confirm it: it cannot know the variants."""
     warning = changes.caution_sentence(comparison)
-    return warning and f"{warning} To confirm, measure with --interleave ({typed('compare', '--help')})."
+    if warning is None or any(info.is_imported for info in comparison.infos):  # which hockney cannot measure
+        return warning
+    return f"{warning} To confirm, measure with --interleave ({typed('compare', '--help')})."
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def compare(
     A run is a number, a label, `last` or `last~1`. It needs 3 launches, better 6. --interleave measures two variants
     of a pattern or suite in alternation: both see the same machine.
     """
-    from hockney.analysis.compare import Verdict, compare_runs
+    from hockney.analysis.compare import compare_runs
     from hockney.analysis.compare.comparison import names_of_pair
 
     if base is None or (new is None) != interleave:
@@ -112,8 +112,7 @@ def compare(
         render.print_json("compare", {**comparison_json(comparison), "caution": caution(comparison)})
     else:
         _print(comparison, everything=everything)
-    is_decided = comparison.counts[Verdict.INCONCLUSIVE] < len(comparison.changes)
-    return ExitCode.DONE if is_whole and is_decided else ExitCode.INCOMPLETE
+    return ExitCode.DONE if is_whole and not comparison.has_no_verdict else ExitCode.INCOMPLETE
 
 
 def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -> tuple[str, str, bool]:
@@ -183,13 +182,11 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         render.TableColumn("series", wrap=True, key=True),
         render.TableColumn("base", right=True, optional=True),
         render.TableColumn("new", right=True, optional=True),
-        render.TableColumn("change" if comparison.is_descriptive else "change (95 % CI)", wrap=True),
+        render.TableColumn("change" if comparison.has_no_verdict else "change (95 % CI)", wrap=True),
         "verdict",
     ]
     names = changes.names_of(comparison)
-    nothing = changes.nothing_sentence(comparison)
-    is_empty = nothing is not None and not comparison.is_descriptive
-    listed = [each for each in comparison.ranges if not (is_empty or each.first.is_without_common_state)]
+    listed = [each for each in comparison.ranges if not each.first.is_without_common_state]
     ranges = comparison.ranges if everything else listed
     render.table(
         columns,
@@ -198,7 +195,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     )
     room = _LINES_MAX * max(100, render.line_width()) // render.line_width() - bool(ranges)
     if not everything:
-        for sentence in filter(None, [nothing, *changes.states_sentence(comparison)]):
+        for sentence in filter(None, [changes.nothing_sentence(comparison), *changes.states_sentence(comparison)]):
             room -= render.say(sentence)
     below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
     if everything:

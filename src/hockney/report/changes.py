@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,6 @@ from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, Re
 from hockney.model import Point, curve_of, split_placed
 from hockney.report.names import readable_name
 from hockney.report.words import SHORT_MARK
-from hockney.stats.shift import LAUNCHES_MIN
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
 NONE = "-"  # no figure
@@ -55,9 +55,10 @@ def row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[
     """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
     change = _codes_text(alike.first.reasons) or change_text(alike, by_factor=comparison.is_by_factor)
     verdict = "no difference" if alike.verdict is Verdict.SAME else alike.verdict.value
-    if comparison.is_descriptive and alike.seen_ratio:
+    seen = [each.seen_ratio for each in alike.changes if each.seen_ratio and comparison.has_no_verdict]
+    if seen:
         text = _factor_text if comparison.is_by_factor else percent_text
-        change, verdict = text(alike.seen_ratio), "no verdict"
+        change, verdict = text(statistics.median(seen)), "no verdict"
     return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
 
@@ -198,17 +199,10 @@ def states_sentence(comparison: Comparison) -> list[str]:
 
 
 def nothing_sentence(comparison: Comparison) -> str | None:
-    """Why no series has a verdict: if times stand next to each other, or all have the same reason; None otherwise."""
-    if not comparison.is_descriptive:
-        why = None if comparison.without_common_state else reason_text(comparison.shared_reasons)
-        return why and f"Nothing can be compared: {why}. Times: --all"
-    if any(change.has(ReasonCode.STATE_UNKNOWN) for change in comparison.changes):
-        return f"No verdict: {_REASONS[ReasonCode.STATE_UNKNOWN]}."
-    base, new = (counted(launches, "launch", "launches") for launches in comparison.launches)
-    if min(comparison.launches) >= LAUNCHES_MIN:
-        return f"No verdict: a series needs {LAUNCHES_MIN} launches of each run in one machine state."
-    few = f"run {comparison.base} has {base}, run {comparison.new} has {new}, and each needs {LAUNCHES_MIN} or more"
-    return f"No verdict: {few}."
+    """Why no series has a verdict: the reason of most. None where one has, and of series that states_sentence names."""
+    changes = [change for change in comparison.changes if not change.is_without_common_state]
+    reasons = Counter(reason_text(change.reasons) for change in changes).most_common(1)
+    return f"No verdict: {reasons[0][0]}." if comparison.has_no_verdict and reasons else None
 
 
 _WORDS = {Verdict.SAME: "equal", Verdict.INCONCLUSIVE: "undecided"}

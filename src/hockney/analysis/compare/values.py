@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import functools
 import math
-import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -143,12 +142,6 @@ class Range:
         return self.first.verdict
 
     @property
-    def seen_ratio(self) -> float | None:
-        """As of its series, the median."""
-        seen = [change.seen_ratio for change in self.changes if change.seen_ratio]
-        return statistics.median(seen) if seen else None
-
-    @property
     def states(self) -> list[str]:
         """The machine states in which any of them was compared."""
         return list(dict.fromkeys(change.state for change in self.changes if change.state is not None))
@@ -253,17 +246,10 @@ class Comparison:
             fixes.append(self.again or more_launches(self.new, self.infos[1], wanted[1], self.infos[0]))
         return fixes[:1] if fixes[1:] == fixes[:1] else fixes
 
-    @property
-    def is_descriptive(self) -> bool:
-        """Whether no series has a verdict, but times of both runs can be shown next to each other."""
-        is_open = self.counts[Verdict.INCONCLUSIVE] == len(self.changes)
-        return is_open and any(change.seen_ratio for change in self.changes)
-
-    @property
-    def shared_reasons(self) -> tuple[Reason, ...]:
-        """The reasons why every series is inconclusive, where all have the same; else empty."""
-        reasons = [change.reasons for change in self.changes]
-        return reasons[0] if reasons and reasons.count(reasons[0]) == len(reasons) else ()
+    @functools.cached_property
+    def has_no_verdict(self) -> bool:
+        """Whether every series is inconclusive: then times and ratios alone are shown."""
+        return all(change.verdict is Verdict.INCONCLUSIVE for change in self.changes)
 
     @property
     def without_common_state(self) -> list[SeriesChange]:
@@ -298,7 +284,7 @@ class Comparison:
         for change in self.changes:
             curves.setdefault(curve_of(change.point), []).append(change)
         ranges: list[Range] = []
-        apart = ALIKE if self.is_descriptive else math.inf
+        apart = ALIKE if self.has_no_verdict else math.inf
         for members in curves.values():
             before: SeriesChange | None = None
             for change in sorted(members, key=lambda change: change.point.bytes):

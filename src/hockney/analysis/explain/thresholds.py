@@ -70,10 +70,10 @@ def thresholds_of(
 
 
 def _rows(transport: str, environment: Mapping[str, str], library: str) -> Iterator[dict[str, Any]]:
-    """The rows of a library's version and of its device, as far as it is known."""
+    """The rows of a library's version and of its device; of every device where an import only names the library."""
     name = re.fullmatch(r"(.*)-(\d+(?:\.\d+)*)", split_placed(transport)[0].partition(":")[0])
     carrier = split_library(library)[1]
-    if name is None or carrier is None:
+    if name is None or (carrier is None and library):
         return
     is_by_sockets = by_sockets(library, environment)
     through = None if is_by_sockets is None else "sockets" if is_by_sockets else "memory"
@@ -81,7 +81,8 @@ def _rows(transport: str, environment: Mapping[str, str], library: str) -> Itera
         first, end = map(_numbers, row["versions"])
         is_meant = row["transports"] == name[1] and first <= _numbers(name[2]) and (not end or _numbers(name[2]) < end)
         is_off = environment.get(row.get("switch", ""), "").lower() in ("0", "no", "off", "false")
-        if is_meant and begins_with(carrier, row["device"]) and row.get("through", through) == through and not is_off:
+        is_meant &= carrier is None or begins_with(carrier, row["device"])
+        if is_meant and row.get("through", through) == through and not is_off:
             yield row
 
 

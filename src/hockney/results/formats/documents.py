@@ -166,7 +166,8 @@ def _iperf3(document: Document) -> Iterable[OutputTable]:
         if reverse or asked.get("reverse"):
             options["direction"] = way if reverse else "reverse"
         version = str(start.get("version", "iperf3"))
-        base = Output(version, pattern, protocol, (), 2, "slowest", options, rate=Fraction(streams))
+        begun_s = float(start["timestamp"]["timesecs"]) if "timestamp" in start else None
+        base = Output(version, pattern, protocol, (), 2, "slowest", options, None, True, Fraction(streams), begun_s)
         read = functools.partial(curves, base=base, main="time (ns)", repeats=True)
         table = OutputTable(TextFormat("iperf3 JSON", lambda *_: None, read), 1, ("size", "time (ns)"), "")
         for number, (seconds, count) in enumerate(sums, 1):

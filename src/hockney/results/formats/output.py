@@ -53,6 +53,7 @@ class Output:
     window: int | None = None
     is_sized: bool = True
     rate: Fraction | str | None = None
+    started_unix_s: float | None = None
 
 
 @dataclass(frozen=True)
