@@ -91,14 +91,13 @@ def test_the_fastest_of_a_class_is_that_at_each_size(tmp_path: Path) -> None:
     assert [row[3].partition(" ±")[0] for row in choices.texts] == ["100 ns", "660 ns", "100 us", "50.0 ns"]
 
 
-def test_one_size_at_which_another_is_equal_makes_a_row_probable(tmp_path: Path) -> None:
-    """At 1 KiB both are equal: neither is surely the fastest of all sizes up to there."""
+def test_a_size_at_which_another_is_equal_is_a_row_of_its_own(tmp_path: Path) -> None:
     made = [pingpong("mpi@a", 8, 100.0), pingpong("mpi@b", 8, 130.0)]
     made += [pingpong(name, 1024, 200.0, scatter=0.2) for name in LIBRARIES]
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
         choices = summary_of(known).choices
     assert choices is not None
-    assert [row[1:3] for row in choices.texts] == [["8 B to 1 KiB", "probably MPI A"]]
+    assert [row[1:3] for row in choices.texts] == [["8 B", "MPI A"], ["1 KiB", "probably MPI A or MPI B"]]
 
 
 def test_a_rate_is_of_one_size(tmp_path: Path) -> None:

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
 from hockney.errors import UsageError
-from hockney.report.changes import (
-    counts_text,
-    differences_texts,
-    load_sentences,
-    names_of,
-    nothing_sentence,
-    range_name,
-    row,
-)
+from hockney.report import changes
 from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
@@ -56,11 +48,11 @@ def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart
 
 def _item(title: str, comparison: Comparison) -> ComparisonItem:
     ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -abs(_change(alike))))
-    names = names_of(comparison)
+    names = changes.names_of(comparison)
     columns = ("series", f"run {comparison.base}", f"run {comparison.new}", "change (95 % interval)", "verdict")
-    table = TextTable(title, columns, text_rows(row(alike, comparison, names) for alike in ranges))
-    changed, load = differences_texts(comparison), load_sentences(comparison)
-    summary = " ".join(filter(None, (f"{counts_text(comparison)}.", nothing_sentence(comparison))))
+    table = TextTable(title, columns, text_rows(changes.row(alike, comparison, names) for alike in ranges))
+    changed, load = changes.differences_texts(comparison), changes.load_sentences(comparison)
+    summary = " ".join(filter(None, (f"{changes.counts_text(comparison)}.", changes.nothing_sentence(comparison))))
     return ComparisonItem(title, summary, table, changed, load)
 
 
@@ -73,7 +65,7 @@ def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart:
     """The largest changes, the slowest first."""
     changed = sorted((alike for alike in comparison.ranges if alike.ratio), key=lambda alike: -abs(_change(alike)))
     ranges = sorted(changed[:_RANGES_MAX], key=_change, reverse=True)
-    names = names_of(comparison)
+    names = changes.names_of(comparison)
     lines = []
     for verdict in _ORDER:
         ratios = [(place, alike.ratio) for place, alike in enumerate(ranges) if alike.verdict is verdict]
@@ -86,6 +78,6 @@ def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart:
         kind="intervals",
         x=Axis("time of the second over the first", "ratio", "log10"),
         y=Axis("", "", "names"),
-        views=(View("", lines, [range_name(alike, names) for alike in ranges]),),
+        views=(View("", lines, [changes.range_name(alike, names) for alike in ranges]),),
         note="Above 1 the second run is slower. The intervals of several sizes are the outermost of theirs.",
     )

@@ -62,18 +62,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A transport with a figure of one size; `what` are the words around that size, `is_range` as of a Figure."""
+    """A transport with a figure of one size; `what` are words with that size, `is_range` as of a Figure."""
 
     transport: str
     value: Estimate
     bytes: int
     what: str
     is_range: bool = False
-
-    @property
-    def text(self) -> str:
-        """`messages of 256 KiB, 16 in flight,`."""
-        return self.what.format(format_bytes(self.bytes))
 
     def known(self, text: Callable[[float], str]) -> str:
         """`13.5 GB/s ±3%`."""
@@ -83,18 +78,6 @@ class Candidate:
     def bounds(self) -> tuple[float, float]:
         """The ends of its interval. Those of a range, of few measurements, lie half of it farther out."""
         return self.value.low * (1 - ROUGH * self.is_range), self.value.high * (1 + ROUGH * self.is_range)
-
-
-@dataclass
-class Span:
-    """Neighbouring sizes at all of which each of `fastest` is the fastest, or equal to it within their intervals.
-
-    `fastest` are those figures at the first size; `is_sure`: at no size another transport is equal.
-    """
-
-    sizes: list[int]
-    fastest: list[Candidate]
-    is_sure: bool
 
 
 def summary_of(material: Material) -> Summary:
@@ -169,22 +152,26 @@ def _headlines(material: Material) -> tuple[list[Candidate], list[Candidate]]:
 
 def _fastest(curves: Sequence[CurveData], size: int) -> list[Candidate]:
     """The transport with the shortest time of a message of this size, and those that are equal to it."""
-    timed = [each for each in curves if size in each.times_ns]
-    return _leaders(
-        [Candidate(each.transport, each.times_ns[size], size, "a message of {}", size in each.ranges) for each in timed]
-    )
+    timed, what = [each for each in curves if size in each.times_ns], f"a message of {format_bytes(size)}"
+    return _leaders([Candidate(each.transport, each.times_ns[size], size, what, size in each.ranges) for each in timed])
 
 
 def _rates(material: Material) -> list[Candidate]:
     """The bandwidth of the data sheet; without one, the rates of all curves."""
     rows = [] if material.sheet is None else [row for row in material.sheet.rows if not row.oversubscribed]
     rates = [
-        Candidate(row.transport, value, value.at_bytes, "messages of {}, 16 in flight,", value.is_range)
+        Candidate(
+            row.transport,
+            value,
+            value.at_bytes,
+            f"messages of {format_bytes(value.at_bytes)}, 16 in flight,",
+            value.is_range,
+        )
         for row in rows
         if (value := row.values["bandwidth_bytes_per_s"]) is not None and value.at_bytes
     ]
     return rates or [
-        Candidate(curve.transport, rate, point.bytes, "messages of {}")
+        Candidate(curve.transport, rate, point.bytes, f"messages of {format_bytes(point.bytes)}")
         for curve in _curves(material)
         if curve.pattern in ("pingpong", "oneway") and curve.ranks == 2
         for point in curve.points
@@ -205,44 +192,37 @@ def _leaders(candidates: Sequence[Candidate], sign: int = 1) -> list[Candidate]:
 def choices_of(material: Material) -> TextTable | None:
     """Which transport of each class is fastest, from size to size; None where no class has a choice."""
     classes = _classes(material)
-    spans = {words: _spans(curves) for words, curves in classes.items()}
-    if all(len(curves) == 1 for curves in classes.values()) or not any(spans.values()):
+    spans = [(words, *span) for words, curves in classes.items() for span in _spans(curves)]
+    if all(len(curves) == 1 for curves in classes.values()) or not spans:
         return None
     rows = []
-    for words, span in ((words, span) for words, of_class in spans.items() for span in of_class):
-        sizes = dict.fromkeys(map(format_bytes, (span.sizes[0], span.sizes[-1])))
-        times = (each.known(format_ns) for each in span.fastest[:_LEADERS_MAX])
-        names = f"{'' if span.is_sure else 'probably '}{_names(material, span.fastest, 'or')}"
-        rows.append((words, " to ".join(sizes), names, ", ".join(times)))
-    equal = next((span.fastest for of_class in spans.values() for span in of_class if span.fastest[1:]), None)
+    for words, sizes, fastest in spans:
+        ends = dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))
+        times = (each.known(format_ns) for each in fastest[:_LEADERS_MAX])
+        names = "probably " * (len(fastest) > 1) + _names(material, fastest, "or")
+        rows.append((words, " to ".join(ends), names, ", ".join(times)))
+    equal: list[Candidate] = next((fastest[:2] for _, _, fastest in spans if len(fastest) > 1), [])
     return TextTable(
         "Which transport for which size?",
         ("class", "messages", "fastest", "time of the shortest"),
         text_rows(rows),
-        notes=(
-            "By ping-pong. Probably: at some of these sizes another one is equal within the intervals.",
-            *_to_settle(material, *equal[:2] if equal else ()),
-        ),
+        notes=("By ping-pong. Probably: their intervals overlap.", *_to_settle(material, equal)),
     )
 
 
-def _spans(curves: Sequence[CurveData]) -> list[Span]:
-    """The sizes that all curves of a class have, divided where the fastest changes."""
-    spans: list[Span] = []
+def _spans(curves: Sequence[CurveData]) -> list[tuple[list[int], list[Candidate]]]:
+    """The sizes that all curves of a class have, divided where the fastest changes; with its figure of the first."""
+    spans: list[tuple[list[int], list[Candidate]]] = []
     for size in sorted(set.intersection(*(set(curve.times_ns) for curve in curves)) - {0}):
-        leaders = _fastest(curves, size)
-        names = {each.transport for each in leaders}
-        still = [each for each in spans[-1].fastest if each.transport in names] if spans else []
-        if still:
-            spans[-1].sizes.append(size)
-            spans[-1].fastest = still
+        fastest = _fastest(curves, size)
+        if spans and {each.transport for each in fastest} == {each.transport for each in spans[-1][1]}:
+            spans[-1][0].append(size)
         else:
-            spans.append(Span([size], leaders, is_sure=True))
-        spans[-1].is_sure &= len(leaders) == 1
+            spans.append(([size], fastest))
     return spans
 
 
-def _to_settle(material: Material, *equal: Candidate) -> Iterable[str]:
+def _to_settle(material: Material, equal: Sequence[Candidate]) -> Iterable[str]:
     """How to learn which of two transports is faster, where hockney can measure them here."""
     info, names = material.run.info, [each.transport for each in equal]
     if names and not (info.is_imported or info.plan.get("virtual") or any(split_placed(name)[1] for name in names)):
@@ -287,7 +267,7 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
     speeds = []
     for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
         if leaders:
-            speeds.append(f"{leaders[0].text} {verb} {leaders[0].known(text)}{_on(material, leaders)}")
+            speeds.append(f"{leaders[0].what} {verb} {leaders[0].known(text)}{_on(material, leaders)}")
     if speeds:
         joined = "; ".join(speeds)
         yield f"{joined[0].upper()}{joined[1:]}."
@@ -349,7 +329,7 @@ def _certainty(material: Material) -> str:
 def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Candidate]) -> Iterable[Card]:
     for question, leaders, text in (("Latency", latency, format_ns), ("Bandwidth", rate, format_rate)):
         if leaders:
-            what = leaders[0].text.rstrip(",").removeprefix("a message of ")
+            what = leaders[0].what.rstrip(",").removeprefix("a message of ")
             value, bounds = figure_text(leaders[0].value, text, is_range=leaders[0].is_range)
             yield Card(question, value, f"{what}{_on(material, leaders)}{', ' * bool(bounds)}{bounds}")
     run, spread = material.run, precision_reached(material.run)
