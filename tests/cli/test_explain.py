@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.cli.support import Cli, write_model
-from tests.report.runs import store_quick
+from tests.report.runs import Made, store_quick, store_run
 
 from hockney.analysis.explain import DETECTORS, SUITES, Explanation
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
@@ -19,6 +19,7 @@ from hockney.archive import machines
 from hockney.cli import execute
 from hockney.cli import explain as cli_explain
 from hockney.errors import Fix
+from hockney.model import Point
 from hockney.report.findings import grouped
 from hockney.suites import builtin_names
 
@@ -239,3 +240,15 @@ def test_a_run_with_failed_and_skipped_points_is_explained(
 def test_machines_are_completed(cli: Cli) -> None:
     done = cli(_HOCKNEY_COMPLETE="bash_complete", COMP_WORDS="hockney explain --machine g", COMP_CWORD="3")
     assert "gpmimd" in done.stdout
+
+
+def test_equal_transports_are_settled_in_alternation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only where a layer is not seen; `--all` lists layers."""
+    for name, threads_ns, is_named in (("equal", 100.5, True), ("other", 200.0, False)):
+        path = tmp_path / f"{name}.db"
+        times_ns = {"shm": 100.0, "threads": threads_ns}
+        made = [Made(Point(each, "pingpong", 2, 8), ns, 2, 16, scatter=0.02) for each, ns in times_ns.items()]
+        store_run(path, "mine", made)
+        assert execute(["explain", "--all", "--store", str(path)]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert ("No difference: measure both in alternation, with --interleave" in said) is is_named
