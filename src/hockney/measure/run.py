@@ -331,7 +331,7 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
                 earlier=start.earlier,
                 alike=alike,
                 start_round=round_,
-                measurements=8 if plan.more_launches and index > 0 else None,
+                measurements=8 if plan.more_launches and start.launch + index > 0 else None,
             )
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
         round_, alike = sampler.round, sampler.alike
