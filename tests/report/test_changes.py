@@ -151,7 +151,7 @@ APART = "Changes leave out extreme launches, base and new do not."
             "Machine state: near in run 1 and far in run 2 (1 series); near (1 series).",
         ),
         (
-            [replace(same(1.02, pattern=name), states=(name, name)) for name in "abca"],
+            [replace(same(1.02, pattern=f"p{n}"), states=(name, name)) for n, name in enumerate("abca")],
             "Machine state: a (2 series); b (1 series); …",
         ),
         ([replace(same(1.02), base_ns=100.0, new_ns=103.0)], APART),
