@@ -134,12 +134,7 @@ def title(text: str, *, first: bool = False) -> int:
 
 def say(text: str = "") -> int:
     """A sentence that may be searched for in a log: one line in a pipe."""
-    return lines(said(text))
-
-
-def said(text: str) -> list[str]:
-    """The lines that `say` prints."""
-    return wrapped(text) if is_terminal() else [text]
+    return lines(wrapped(text) if is_terminal() else [text])
 
 
 def note(text: str, *, style: str = "") -> int:

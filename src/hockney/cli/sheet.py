@@ -18,8 +18,8 @@ from hockney.cli.rerun import typed
 from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, fixed, launches_advice, of_warnings, padded, state_text
 from hockney.model import PointStatus, Warning_
 from hockney.report.findings import grouped, layer_text
-from hockney.report.sheet import COLUMNS, NOTHING, OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
-from hockney.report.words import SHORT_MARK, figure_text, launches_text, machine_text, placement_text
+from hockney.report.sheet import COLUMNS, OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
+from hockney.report.words import NOTHING, SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate

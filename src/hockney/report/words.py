@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hockney.results.figures import Figure
     from hockney.results.runs import Run
 
+NOTHING = "–"
 SHORT_MARK = "†"  # a stream with few events in a sample
 RANGE_MARK = "‡"  # bounds that are what was seen, and not an interval of one machine state
 _HOSTS_MAX = 16

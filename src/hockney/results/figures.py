@@ -267,7 +267,7 @@ class Frame:
         level = tuple(name for name in every if State(name, None).level == main.level)
         pools = [pool for pool in dict.fromkeys(((main.name,) if main.name in every else (), level, every)) if pool]
         for pool in pools:
-            rows.setdefault(pool, self._figure(series, pairs, pool, last))
+            rows[pool] = rows.get(pool) or self._figure(series, pairs, pool, last)
         several = [pool for pool in pools if rows[pool].n_measurements > 1] or [every]  # of one: a range of samples
         shown = next((pool for pool in pools if rows[pool].has_interval), several[0])
         keep = [pool for pool in rows if len(pool) == 1 or pool == shown]

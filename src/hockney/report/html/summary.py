@@ -15,9 +15,9 @@ from hockney.report.findings import check_name, evidence_of, gap_text, grouped, 
 from hockney.report.html.curves import CurveData
 from hockney.report.html.machines import archive_points, pingpongs
 from hockney.report.html.material import Material
-from hockney.report.sheet import NOTHING
 from hockney.report.table import TextTable, text_rows
 from hockney.report.words import (
+    NOTHING,
     ROUGH,
     ending_text,
     figure_text,
