@@ -122,9 +122,9 @@ def test_a_highest_rate_has_the_bounds_of_the_fitted_figures(
 @pytest.mark.parametrize(
     ("factor", "word", "most"),
     [
-        (1.0, "Optimistic", "0% too"),
-        (3.0, "Assumed", "times too slow on"),
-        (0.4, "Optimistic", "up to 2.5 times too fast on"),
+        (1.0, "Optimistic", "up to 0% too fast and 10% too slow on"),
+        (3.0, "Assumed", "up to 0% too fast and 3.3 times too slow on"),
+        (0.4, "Optimistic", "up to 2.5 times too fast and 0% too slow on"),
     ],
 )
 def test_it_says_in_which_direction_and_how_far_the_model_was_off(
@@ -169,7 +169,7 @@ def test_it_quotes_the_error_that_validate_found(
     assert error == {"run": 1, "median": found["median_error"], "largest": largest}
     assert execute([*words, "--link", "10Gbit/s"]) == 0
     screen = " ".join(capsys.readouterr().out.split())
-    median, up_to = f"{error['median']:.0%} in the median", f"up to {largest:.0%} too slow"
+    median, up_to = f"{error['median']:.0%} in the median", f"up to 0% too fast and {largest:.0%} too slow"
     assert f"The model itself was off by {median}, {up_to} on sim@known.toml (run 1)." in screen
     assert "Optimistic: memory and NIC are never full. The network is one switch, links of 10Gbit/s." in screen
 
