@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate
 from hockney.cli import render
 from hockney.cli.render import TableColumn
-from hockney.cli.words import known_text
+from hockney.cli.words import bounds_column, known_text
 from hockney.report.words import size_text
 from hockney.units import counted, format_hz, format_ns, format_rate
 
@@ -31,7 +32,9 @@ def print_rates(highest: HighestRates, note: str, *, go_on: str = "", first: boo
     `go_on`: the command that continues a search whose time was up.
     """
     render.title(f"Highest rate of events with a deadline of {format_ns(highest.deadline_ns)}", first=first)
-    render.records(_COLUMNS, highest.rates, fits=True)
+    columns = list(_COLUMNS.items())
+    columns[3:3] = bounds_column(highest.rates, attrgetter("sustained_hz", "low_hz", "high_hz"), format_hz).items()
+    render.records(dict(columns), highest.rates, fits=True)
     render.say()
     for group in highest.groups():
         if text := _result(group, highest.deadline_ns, go_on):
