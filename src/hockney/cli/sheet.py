@@ -82,7 +82,7 @@ def _busy(sheet: Sheet) -> Warning_ | None:
 def _print_head(run: Run) -> int:
     """Print `AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`; returns the lines it takes."""
     machine = machine_text(run.facts)
-    room = min(render.line_width(), 100) - len(machine) - len(run.name)
+    room = min(render.line_width(), 100) - render.text_width(machine + run.name)
     return render.title(f"{machine}{' ' * room}{run.name}" if room > 1 else f"{machine} · {run.name}", first=True)
 
 
