@@ -264,8 +264,8 @@ class Sampler:
         """A measurement whose batches are long enough, of these samples or the point's own.
 
         The batch may have been chosen on a cold path or a slower machine. A measurement with too short batches is made
-        again: the clock, and the ranks' meeting before each batch, would be a part of its times. A stream keeps the batch
-        of an earlier launch longer, as another one would leave out the measurements of that launch.
+        again: the clock, and the ranks' meeting before each batch, would be a part of its times. A stream keeps the
+        batch of an earlier launch longer, as another one would leave out the measurements of that launch.
         """
         slack = _STREAM_SLACK if work.batch_is_given and work.point.is_stream else 2
         verify = samples is None and work.wants_check()
