@@ -196,7 +196,7 @@ def test_a_short_time_is_for_the_points_that_come_first(budget_s: float) -> None
     machine = Machine(lambda point: 1000.0, noise=0.2, pause_s=0.02)
     notes = sample(machine, plan_of(*REST, *FIRST, precision=0.0001), budget_s=budget_s)
     assert {measurement.point for measurement in all_measurements(notes)} == {*FIRST}
-    assert notes.ends[REST[0]] == (PointStatus.BUDGET, "the time was up: no interval yet; measurements in all: 0")
+    assert notes.ends[REST[0]] == (PointStatus.TIME_UP, "the time was up: no interval yet; measurements in all: 0")
 
 
 def test_a_resumed_run_goes_on_with_all_points() -> None:
@@ -224,7 +224,7 @@ def test_the_end_of_the_budget_is_stored_with_the_precision() -> None:
     machine = Machine(lambda point: 1000.0, noise=0.5)
     notes = sample(machine, plan_of(SHM, precision=0.0001), budget_s=1)
     status, reason = notes.ends[SHM]
-    assert status is PointStatus.BUDGET
+    assert status is PointStatus.TIME_UP
     assert reason is not None
     assert "the time was up: the interval is +-" in reason
 
@@ -253,7 +253,7 @@ def test_a_first_round_on_a_slow_network_ends_without_long_messages(budget_s: fl
     assert {(point.transport, point.bytes) for point in left_out} == {("tcp", 1 << 20)}
     assert most_s < notes.progress[0].elapsed_s < most_s + 6
     status, reason = notes.ends[left_out[0]]
-    assert (status, reason) == (PointStatus.BUDGET, "the time was up: no interval yet; measurements in all: 0")
+    assert (status, reason) == (PointStatus.TIME_UP, "the time was up: no interval yet; measurements in all: 0")
     on_model = replace(plan_of(*points), virtual={"tcp": False})  # whose times are not those of the clock
     assert len(sample(Machine(machine.time_ns), on_model, budget_s=budget_s).rounds[0]) == len(points)
 

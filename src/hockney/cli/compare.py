@@ -144,7 +144,7 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
         )
         outcomes = measure((base, new), catalogue, results, display, command=command_line("compare"))
         runs = [str(outcome.run_id) for outcome in outcomes]
-        if any(outcome.status is RunStatus.INTERRUPTED for outcome in outcomes):
+        if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
             raise HockneyError(f"stopped; the measurements are stored as runs {' and '.join(runs)}")
         points = [(side, row) for side, run in zip(_SIDES, runs, strict=True) for row in results.points(int(run))]
     failed = [(side, row) for side, row in points if row.status is PointStatus.FAILED]

@@ -52,6 +52,9 @@ def _result(group: Sequence[SustainedRate], deadline_ns: float, go_on: str) -> s
         # The search resolves 2 %. The first has the fewest in flight.
         best, *equal = [rate for rate in group if 1.02 * (rate.sustained_hz or 0) >= highest_hz]
         others = f", with {counted(len(equal), 'other')} within 2 %" if equal else ""
+        quickest = min((best, *equal), key=lambda rate: rate.p50_ns or math.inf)
+        if quickest.p50_ns and best.p50_ns and quickest.p50_ns < 0.9 * best.p50_ns:
+            others += f" (in_flight={dict(quickest.point.options)['in_flight']} has the shortest p50)"
         text = f"{best.point}: {format_hz(best.sustained_hz or 0)} is the highest{others}"
         more = "." if is_over else f" so far; the search has not ended. Continue: {go_on}"
         return text + more if len(group) > 1 or not is_over else ""

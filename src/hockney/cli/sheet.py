@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.explain import load_of
-from hockney.analysis.finding import Finding
+from hockney.analysis.finding import Finding, load_of
 from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.findings import finding_parts
@@ -194,8 +193,7 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
     if lines_max is not None:
         strongest: dict[str, list[Finding]] = {}
         for group in grouped(findings):
-            if group[0].is_notable:
-                strongest.setdefault(group[0].code, group)
+            strongest.setdefault(group[0].code, group)
         groups = list(strongest.values())[:4]
     bullets = []
     for group in groups:
@@ -222,13 +220,13 @@ def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Findin
     alike: dict[tuple[PointStatus, str], list[Failure]] = {}
     shown = {row.transport for row in sheet.rows}
     for failure in sheet.failures:
-        if failure.status is not PointStatus.BUDGET or failure.transport not in shown:  # others are in the table
+        if failure.status is not PointStatus.TIME_UP or failure.transport not in shown:  # others are in the table
             alike.setdefault((failure.status, failure.reason), []).append(failure)
     for (status, reason), failures in alike.items():
         names = [failure.transport for failure in failures]
         some = ", ".join(names) if len(names) < 4 else f"{len(names)} transports"
         points = counted(sum(failure.points for failure in failures), "point")
-        ending = "no row" if status is PointStatus.BUDGET else f"{points} {status.value}"
+        ending = "no row" if status is PointStatus.TIME_UP else f"{points} {status.value}"
         why = f"{ending}: {reason.removesuffix('.')}."
         caveats.append((f"{some}: {why}", f"{', '.join(names)}: {why}"))
     if missing and not verbose:

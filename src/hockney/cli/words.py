@@ -20,7 +20,8 @@ from hockney.stats.interval import LAUNCHES_USEFUL, Estimate
 from hockney.units import format_share, printable
 
 SHORT_NOTE = (
-    f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
+    f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. "
+    "Try: an idle machine, a longer --limit or --time."
 )
 Caveat = tuple[str, str]
 """A sentence in short, and in full with its fix."""
@@ -54,7 +55,7 @@ def status_text(figure: Figure) -> str:
     status, asked = figure.series.status, figure.series.run.info.plan.get("precision")
     if status is PointStatus.PRECISE and asked is not None and (figure.precision is None or figure.precision > asked):
         return "-"
-    return "time up" if status is PointStatus.BUDGET else str(status.value)
+    return str(status.value)
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:

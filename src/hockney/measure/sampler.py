@@ -171,7 +171,7 @@ class Sampler:
             if self._pending:
                 self._tell_round(active, start_s, budget_s)
         for work in active:
-            self._end_early(work, PointStatus.BUDGET, "the time was up")
+            self._end_early(work, PointStatus.TIME_UP, "the time was up")
 
     def _make_alike(self, work: Work) -> None:
         """Use the batch of an earlier launch again: the figure of a stream never mixes batches."""

@@ -121,7 +121,7 @@ def _json_run(run: Run) -> dict[str, object]:
         "id": run.id,
         **info,
         "hockney_version": run.info.version,
-        "status": run.status.value,
+        "status": run.ending,
         "finished_unix_s": run.finished_unix_s,
         "rounds": run.rounds,
     }

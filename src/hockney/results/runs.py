@@ -108,6 +108,11 @@ class Run:
         return f"run {self.id}" + (f" ({self.label})" if self.label else "")
 
     @property
+    def ending(self) -> str:
+        """How it ended, in the word of its points."""
+        return self.status.ending({series.status for series in self.series})
+
+    @property
     def launch_count(self) -> int:
         """How often each job was launched, at most."""
         return len({launch.index for launch in self.launches.values()})

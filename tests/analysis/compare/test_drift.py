@@ -245,5 +245,5 @@ def test_a_change_without_a_known_cause_may_be_drift(
 
 def test_a_run_that_was_stopped_is_disturbed(store: Store) -> None:
     base, new = (add_run(store, curve(), seed=seed) for seed in (1, 2))
-    store.finish_run(base, RunStatus.INTERRUPTED)
+    store.finish_run(base, RunStatus.STOPPED)
     assert compare_runs(store, base, new).contention == (Contention(base, "It was stopped before its end."),)

@@ -106,7 +106,7 @@ def contention_of(*runs: Run) -> tuple[Contention, ...]:
         for warning in run.warnings
         if warning.kind in ("load", "steal", "others")
     }
-    stopped_by = (RunStatus.INTERRUPTED, RunStatus.KILLED)
+    stopped_by = (RunStatus.STOPPED, RunStatus.KILLED)
     stopped = [Contention(run.id, "It was stopped before its end.") for run in runs if run.status in stopped_by]
     return (*stopped, *(Contention(run_id, cause) for (run_id, _), cause in last.items()))
 
