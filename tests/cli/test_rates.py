@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import FACTS, Cli
 
-from hockney.analysis.rates import at_rate
+from hockney.analysis.rates import HighestRates, SustainedRate, at_rate
+from hockney.cli.rates import print_rates
 from hockney.measure.plan import Plan
 from hockney.model import Definition, Point, RunStatus
 from hockney.results.store import Store
@@ -64,7 +66,7 @@ def test_a_search_finds_how_many_events_in_flight_are_best_and_predict_finds_the
         assert rate["is_over"]
     said = " ".join(cli("predict", *farm).stdout.split())
     assert "in_flight=4 of 1 KiB on sim@t3d, 3 ranks: " in said
-    assert " is the highest, with 2 others within 2 %." in said
+    assert " is the highest, with 2 others within 2 % (in_flight=" in said
     assert "1.02 MB/s" in said or "1.01 MB/s" in said
 
 
@@ -131,3 +133,20 @@ def test_where_no_rate_is_found_it_names_the_next_step(
 ) -> None:
     store_search(tmp_path / "results.db", times_us, free_us=free_us)
     assert said in " ".join(cli("show", "--tables").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("p50_us", "quickest"), [((100, 100, 300), ""), ((100, 95, 100), ""), ((100, 80, 85), "4"), ((100, 110, 60), "16")]
+)
+def test_of_equal_rates_the_fewest_in_flight_are_named_and_a_clearly_shorter_p50(
+    p50_us: tuple[float, ...], quickest: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [replace(BASE, options=(("in_flight", str(count)),)) for count in (1, 4, 16)]
+    rates = [
+        SustainedRate(point, 1000 - count, 2000, 1e7, is_over=True, bytes_per_s=1e6, p50_ns=1e3 * p50)
+        for count, (point, p50) in enumerate(zip(points, p50_us, strict=True))
+    ]
+    print_rates(HighestRates(1e6, tuple(rates)), "")
+    said = " ".join(capsys.readouterr().out.split())
+    more = f" (in_flight={quickest} has the shortest p50)" if quickest else ""
+    assert f"in_flight=1 of 1 KiB on unix, 3 ranks: 1.00 kHz is the highest, with 2 others within 2 %{more}." in said

@@ -39,7 +39,7 @@ def test_the_four_smallest_sizes_are_named(sizes: tuple[int, ...], text: str) ->
         (PointStatus.PRECISE, 0.0101, 0.01, "-"),
         (PointStatus.PRECISE, None, 0.01, "-"),
         (PointStatus.PRECISE, 0.5, None, "precise"),
-        (PointStatus.BUDGET, 0.5, 0.01, "time up"),
+        (PointStatus.TIME_UP, 0.5, 0.01, "time up"),
         (PointStatus.FAILED, 0.5, 0.01, "failed"),
     ],
 )

@@ -133,9 +133,9 @@ def test_ctrl_c_before_the_first_measurement_leaves_a_run_that_can_be_resumed(
     with Store.open(path) as store, monkeypatch.context() as patched:  # it comes while other programs are watched
         patched.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
         outcome = running.measure(plan, catalogue, store, Display(), command="test")
-    assert (outcome.status, outcome.failed) == (RunStatus.INTERRUPTED, 0)
+    assert (outcome.status, outcome.failed) == (RunStatus.STOPPED, 0)
     with Store.open(path) as store:
-        assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
+        assert store.run(outcome.run_id).status is RunStatus.STOPPED
         assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
 
 
@@ -240,8 +240,8 @@ def test_ctrl_c_as_a_run_is_stored_leaves_a_run_that_can_be_resumed(
         store.db.set_trace_callback(press)
         outcome = running.measure(PLAN, catalogue, store, Display(), command="test")
         store.db.set_trace_callback(None)
-        assert outcome.status is RunStatus.INTERRUPTED
-        assert store.run(outcome.run_id).status is RunStatus.INTERRUPTED
+        assert outcome.status is RunStatus.STOPPED
+        assert store.run(outcome.run_id).status is RunStatus.STOPPED
         assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
     assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
 
@@ -269,7 +269,7 @@ def test_no_other_program_takes_a_run_that_begins_for_killed(
     assert seen == [RunStatus.RUNNING]  # by who tried to resume; before it was locked nobody saw it
 
 
-@pytest.mark.parametrize("status", [None, RunStatus.INTERRUPTED, RunStatus.PARTIAL])
+@pytest.mark.parametrize("status", [None, RunStatus.STOPPED, RunStatus.PARTIAL])
 def test_a_run_without_points_of_an_earlier_version_cannot_be_resumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: RunStatus | None
 ) -> None:

@@ -433,7 +433,7 @@ def test_the_harness_takes_a_whole_repetition_of_its_ping_pong(tmp_path: Path) -
     ]
 
 
-@pytest.mark.parametrize("status", [PointStatus.BUDGET, PointStatus.PRECISE])
+@pytest.mark.parametrize("status", [PointStatus.TIME_UP, PointStatus.PRECISE])
 def test_two_launches_ask_for_a_third_unless_they_are_precise(
     status: PointStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -443,7 +443,7 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
         store.set_status(1, LATENCY.point, status)
     text = shown(tmp_path, capsys)
     wide = "After 2 launches an interval is about 6 times as wide as after 3."
-    assert (wide in text, "hockney run --resume 1" in text) == ((status is PointStatus.BUDGET,) * 2)
+    assert (wide in text, "hockney run --resume 1" in text) == ((status is PointStatus.TIME_UP,) * 2)
 
 
 @pytest.mark.parametrize(

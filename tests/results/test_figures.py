@@ -133,19 +133,30 @@ def test_definitions_are_never_mixed() -> None:
     assert (figure.definition, figure.n_measurements, figure.n_left_out) == (other, 3, 2)
 
 
-def test_batches_are_never_mixed() -> None:
-    """Four measurements of one repetition, slower by the rest of a barrier, and six of a hundred."""
-    alone = [make_measurement(elapsed_ns=[[9000], [9000]], batch=1, round_=i) for i in range(4)]
-    many = [make_measurement(elapsed_ns=[[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
+STREAM = make_point(pattern="oneway")
+
+
+def test_batches_of_a_stream_are_never_mixed() -> None:
+    """Four measurements of one repetition, slower by the stream's start and end, and six of a hundred."""
+    alone = [make_measurement(STREAM, [[9000], [9000]], batch=1, round_=i) for i in range(4)]
+    many = [make_measurement(STREAM, [[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
     (figure,) = figures_of(alone + many)
     assert (figure.batch, figure.n_measurements, figure.n_left_out) == (100, 6, 4)
     assert 100 <= figure.time.value < 100.1
     assert figure.time.low >= 100
 
 
+def test_of_other_patterns_the_measurements_of_all_batches_count() -> None:
+    """In each launch the machine had another speed, so a batch had another length."""
+    launches = [make_measurement(elapsed_ns=[[20_000] * 3] * 2, batch=100 + i, launch_id=i, round_=i) for i in range(6)]
+    (figure,) = figures_of(launches)
+    assert (figure.batch, figure.n_measurements, figure.n_launches, figure.n_left_out) == (105, 6, 6, 0)
+    assert figure.tails.p99_ns is None, "a sample is the mean of several repetitions"
+
+
 @pytest.mark.parametrize("batches", [(1, 100), (100, 1)])
 def test_of_equally_frequent_batches_the_largest_counts(batches: tuple[int, int]) -> None:
-    measurements = [make_measurement(batch=batch, round_=i) for batch in batches for i in range(3)]
+    measurements = [make_measurement(STREAM, batch=batch, round_=i) for batch in batches for i in range(3)]
     (figure,) = figures_of(measurements)
     assert (figure.batch, figure.n_measurements) == (100, 3)
 

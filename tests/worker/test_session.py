@@ -135,6 +135,15 @@ def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
     assert not session.channel.noise
 
 
+@EVERY_JOB
+def test_where_memory_runs_out_the_kernel_ends_a_rank_first(mpi: Library | None) -> None:
+    own = Path("/proc/self/oom_score_adj")
+    before = own.read_text()
+    with WorkerSession(job(mpi)) as session:
+        assert {Path(f"/proc/{rank.pid}/oom_score_adj").read_text() for rank in session.hello().ranks} == {"1000\n"}
+    assert own.read_text() == before
+
+
 @EVERY_MPI
 def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: Path, fake: Fakes) -> None:
     """A batch shell of Slurm passes its SLURM_LOCALID to all ranks that an mpiexec starts in it."""

@@ -28,7 +28,8 @@ class SustainedRate:
 
     `sustained_hz` is the highest rate that was sustained, `missed_hz` the lowest one above it that was not; None: no
     such rate was measured. `bytes_per_s` and the times are those of `sustained_hz`, over all events, `missed_p99_ns` is
-    that of `missed_hz`; None: insufficient data. `is_over`: the search ended before its time was up.
+    that of `missed_hz`; None: insufficient data. `is_over`: the search ended before its time was up. `low_hz` and
+    `high_hz`: on a fitted machine the interval of `sustained_hz`, or `is_range`.
     """
 
     point: Point
@@ -40,6 +41,9 @@ class SustainedRate:
     p50_ns: float | None = None
     p99_ns: float | None = None
     p999_ns: float | None = None
+    low_hz: float | None = None
+    high_hz: float | None = None
+    is_range: bool = False
 
 
 @dataclass(frozen=True)
@@ -127,5 +131,5 @@ def highest_of(base: Point, measured: Mapping[Point, Sequence[Measurement]], dea
         return SustainedRate(base, None, *outcome)
     best_ns = times_ns[max(below)]
     bytes_per_s = max(below) * event.bytes_per_rep / event.divisor if event else None
-    p50_ns, p99s_ns = float(np.median(best_ns)), [percentile(best_ns, share) for share in (0.99, 0.999)]
-    return SustainedRate(base, max(below), *outcome, bytes_per_s, p50_ns, *p99s_ns)
+    p99_ns, p999_ns = (percentile(best_ns, share) for share in (0.99, 0.999))
+    return SustainedRate(base, max(below), *outcome, bytes_per_s, float(np.median(best_ns)), p99_ns, p999_ns)

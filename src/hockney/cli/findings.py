@@ -95,13 +95,12 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
     groups = grouped(explanation.findings)
-    notable = [group for group in groups if group[0].is_notable]
     state = _main_state(explanation)
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
     gaps = _gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
-    for group in notable[:_FINDINGS_MAX]:
+    for group in groups[:_FINDINGS_MAX]:
         lines = finding_lines(group, names, state, is_short=True)
         if shown and len(lines) > room:
             break

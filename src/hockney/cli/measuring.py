@@ -91,7 +91,6 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     if output.as_json:
         document = {
             "run": outcome.run_id,
-            "status": outcome.status.value,
             "failed_points": outcome.failed,
             "store": str(results.path),
             **run_as_json(run),
@@ -153,7 +152,7 @@ def measuring(
 def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_search: bool) -> str:
     """The line on standard error below the result: whether the time was up, and the next commands."""
     run_id = outcome.run_id
-    if outcome.status is RunStatus.INTERRUPTED:
+    if outcome.status is RunStatus.STOPPED:
         more = f"; it was stopped early: {typed('run', '--resume', run_id)} continues"
     elif outcome.status is RunStatus.PARTIAL:
         what = f"{counted(outcome.failed, 'point')} failed" if outcome.failed else "nothing could be measured"
@@ -166,7 +165,7 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_sea
         plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
-    is_early = any(series.status is PointStatus.BUDGET for series in run.series)
+    is_early = any(series.status is PointStatus.TIME_UP for series in run.series)
     reached = math.inf if is_search else precision_reached(run)
     how = f": half of the figures are within {percent_text(reached)}" if reached < math.inf else ""
     return f"Saved as run {run_id} in {path}{f'; time is up{how}' if is_early else ''}{more}"

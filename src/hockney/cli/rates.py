@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from hockney.analysis.rates import LATE_MAX, HighestRates, SustainedRate
 from hockney.cli import render
 from hockney.cli.render import TableColumn
-from hockney.cli.words import known_text
+from hockney.cli.words import bounds_column, known_text
 from hockney.report.words import size_text
 from hockney.units import counted, format_hz, format_ns, format_rate
 
@@ -31,7 +32,9 @@ def print_rates(highest: HighestRates, note: str, *, go_on: str = "", first: boo
     `go_on`: the command that continues a search whose time was up.
     """
     render.title(f"Highest rate of events with a deadline of {format_ns(highest.deadline_ns)}", first=first)
-    render.records(_COLUMNS, highest.rates, fits=True)
+    columns = list(_COLUMNS.items())
+    columns[3:3] = bounds_column(highest.rates, attrgetter("sustained_hz", "low_hz", "high_hz"), format_hz).items()
+    render.records(dict(columns), highest.rates, fits=True)
     render.say()
     for group in highest.groups():
         if text := _result(group, highest.deadline_ns, go_on):
@@ -49,6 +52,9 @@ def _result(group: Sequence[SustainedRate], deadline_ns: float, go_on: str) -> s
         # The search resolves 2 %. The first has the fewest in flight.
         best, *equal = [rate for rate in group if 1.02 * (rate.sustained_hz or 0) >= highest_hz]
         others = f", with {counted(len(equal), 'other')} within 2 %" if equal else ""
+        quickest = min((best, *equal), key=lambda rate: rate.p50_ns or math.inf)
+        if quickest.p50_ns and best.p50_ns and quickest.p50_ns < 0.9 * best.p50_ns:
+            others += f" (in_flight={dict(quickest.point.options)['in_flight']} has the shortest p50)"
         text = f"{best.point}: {format_hz(best.sustained_hz or 0)} is the highest{others}"
         more = "." if is_over else f" so far; the search has not ended. Continue: {go_on}"
         return text + more if len(group) > 1 or not is_over else ""

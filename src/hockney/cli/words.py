@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.rerun import fix_text, typed
 from hockney.errors import Fix
 from hockney.model import Point, PointStatus, Warning_
-from hockney.report.words import SHORT_MARK, size_text
+from hockney.report.words import SHORT_MARK, figure_text, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import EXACT, ONE_LAUNCH, RANGE, State
-from hockney.stats.interval import LAUNCHES_USEFUL
+from hockney.stats.interval import LAUNCHES_USEFUL, Estimate
 from hockney.units import format_share, printable
 
 SHORT_NOTE = (
-    f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
+    f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. "
+    "Try: an idle machine, a longer --limit or --time."
 )
 Caveat = tuple[str, str]
 """A sentence in short, and in full with its fix."""
@@ -53,7 +55,7 @@ def status_text(figure: Figure) -> str:
     status, asked = figure.series.status, figure.series.run.info.plan.get("precision")
     if status is PointStatus.PRECISE and asked is not None and (figure.precision is None or figure.precision > asked):
         return "-"
-    return "time up" if status is PointStatus.BUDGET else str(status.value)
+    return str(status.value)
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:
@@ -119,6 +121,19 @@ def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
 def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
     """The value as a text; `unknown` of None."""
     return unknown if value is None else text(value)
+
+
+def bounds_column(
+    rows: Collection[Any], bounds_of: Callable[[Any], tuple[float | None, ...]], text: Callable[[float], str]
+) -> dict[render.TableColumn, Callable[[Any], str]]:
+    """The column of the intervals or ranges of rows, from value, low and high; empty where one is not known."""
+
+    def cell(row: Any) -> str:
+        known = Estimate.known(*bounds_of(row))
+        return "" if known is None else figure_text(known, text, is_range=row.is_range)[1]
+
+    title = "range" if any(row.is_range for row in rows) else "95 % interval"
+    return {render.TableColumn(title, right=True): cell} if any(map(cell, rows)) else {}
 
 
 def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[list[str], int]:

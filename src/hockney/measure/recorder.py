@@ -34,7 +34,7 @@ from hockney.worker.catalogue import Catalogue
 from hockney.worker.mpi_transport import by_sockets
 
 _WORST_FIRST = (
-    PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.BUDGET, PointStatus.PRECISE,
+    PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.TIME_UP, PointStatus.PRECISE,
 )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def judge_over_launches(store: Store, run_id: int) -> set[Point]:
     """
     unknown = set()
     for series in Run(store, run_id).series:
-        if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
+        if series.status in (PointStatus.PRECISE, PointStatus.TIME_UP):
             status, reason = _end_over_launches(series)
             store.set_status(run_id, series.point, status, reason)
             if status is not PointStatus.PRECISE:
@@ -170,7 +170,8 @@ def _end_over_launches(series: Series) -> tuple[PointStatus, str | None]:
     needed = figure.launches_needed if figure else None
     more = f"; about {needed} launches would reach {asked:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
     of = counted(figure.n_launches, "launch", "launches") if figure else ""
-    return PointStatus.BUDGET, f"all launches were made: {reached_text(reached, of, len(series.pairs))} in {made}{more}"
+    known = reached_text(reached, of, len(series.pairs))
+    return PointStatus.TIME_UP, f"all launches were made: {known} in {made}{more}"
 
 
 @contextlib.contextmanager

@@ -33,7 +33,8 @@ def title_of(finding: Finding) -> str:
 def evidence_of(finding: Finding) -> str:
     """The figures that show the finding; "" if the title is enough."""
     if finding.code not in WORDING:
-        return "; ".join(f"{_words(key)} {fact_text(key, fact)}" for key, fact in finding.facts.items())
+        names = {key: key.removesuffix(_unit(key)[0]).replace("_", " ") for key in finding.facts}
+        return "; ".join(f"{names[key]} {fact_text(key, fact)}" for key, fact in finding.facts.items())
     templates = WORDING[finding.code].get("evidence", ())
     return " ".join(filter(None, (_filled(template, finding.facts, finding.subject) for template in templates)))
 
@@ -209,10 +210,6 @@ def _number(value: float) -> str:
 
 def _share(value: float) -> str:
     return f"{value:.2g}%" if (value := 100 * value) < 9.5 else f"{value:.0f}%"
-
-
-def _words(key: str) -> str:
-    return key.removesuffix(_unit(key)[0]).replace("_", " ")
 
 
 def _unit(key: str) -> tuple[str, Callable[[float], str]]:

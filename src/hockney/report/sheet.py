@@ -18,7 +18,7 @@ from hockney.analysis.explain.read import curves_of
 from hockney.analysis.pairs import FARTHEST
 from hockney.model import PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
-from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
+from hockney.report.words import NOTHING, RANGE_MARK, SHORT_MARK, figure_text
 from hockney.results.figures import Figure
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series
@@ -27,7 +27,6 @@ from hockney.stats import MIXED, ONE_LAUNCH, RANGE, place
 from hockney.stats.interval import Estimate
 from hockney.units import format_ns, format_rate
 
-NOTHING = "–"
 OTHER_STATE = "°"
 MARKS = {
     f"^{NOTHING}": f"{NOTHING}: not enough data",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.model import Point, PointStatus, RunStatus
+from hockney.model import Point
 from hockney.stats import ROUNDING
 from hockney.stats.interval import Estimate
 from hockney.stats.npb import ft_class
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hockney.results.figures import Figure
     from hockney.results.runs import Run
 
+NOTHING = "–"
 SHORT_MARK = "†"  # a stream with few events in a sample
 RANGE_MARK = "‡"  # bounds that are what was seen, and not an interval of one machine state
 _HOSTS_MAX = 16
@@ -138,13 +139,6 @@ def precision_reached(run: Run) -> float:
     """The precision that half of the shown figures have: infinite where most are ranges, or there are none."""
     known = [math.inf if figure.precision is None else figure.precision for figure in run.shown]
     return statistics.median(known or [math.inf])
-
-
-def ending_text(status: RunStatus, points: Collection[PointStatus]) -> str:
-    """How a run ended, in the word that its points have, too: `done` is one that has nothing left to measure."""
-    if status is RunStatus.DONE and PointStatus.BUDGET in points:
-        return "time up"
-    return PointStatus.STOPPED.value if status is RunStatus.INTERRUPTED else status.value
 
 
 def cpus_text(cpus: Sequence[int]) -> str:

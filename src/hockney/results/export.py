@@ -78,19 +78,12 @@ def figure_column(name: str) -> str:
 
 def csv_front(run: Run, series: Series) -> dict[str, object]:
     """The values that all rows of a series share, by column."""
-    point = series.point
     return {
+        **_series_front(series),
         "run": run.id,
         "label": run.label,
-        "transport": point.transport,
         "library": "; ".join(dict.fromkeys(launch.library for launch in series.launches)),
-        "pattern": point.pattern,
-        "ranks": point.ranks,
-        "bytes": point.bytes,
-        "options": " ".join(f"{name}={value}" for name, value in point.options),
-        "role": point.role,
-        "status": series.status.value,
-        "reason": series.reason,
+        "options": " ".join(f"{name}={value}" for name, value in series.point.options),
     }
 
 
@@ -128,7 +121,7 @@ def _json_run(run: Run) -> dict[str, object]:
         "id": run.id,
         **info,
         "hockney_version": run.info.version,
-        "status": run.status.value,
+        "status": run.ending,
         "finished_unix_s": run.finished_unix_s,
         "rounds": run.rounds,
     }
@@ -147,6 +140,11 @@ def figure_json(figure: Figure) -> dict[str, Any]:
 
 def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
     """A series in JSON form, without its measurements."""
+    return {**_series_front(series), "figures": list(map(figure_json, figures))}
+
+
+def _series_front(series: Series) -> dict[str, Any]:
+    """What every export says of a series."""
     point = series.point
     return {
         "transport": point.transport,
@@ -157,7 +155,6 @@ def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
         "role": point.role,
         "status": series.status.value,
         "reason": series.reason,
-        "figures": list(map(figure_json, figures)),
     }
 
 

@@ -52,8 +52,8 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
     columns = ("series", f"run {comparison.base}", f"run {comparison.new}", "change (95 % interval)", "verdict")
     table = TextTable(title, columns, text_rows(changes.row(alike, comparison, names) for alike in ranges))
     changed, load = changes.differences_texts(comparison), changes.load_sentences(comparison)
-    summary = " ".join(filter(None, (f"{changes.counts_text(comparison)}.", changes.nothing_sentence(comparison))))
-    return ComparisonItem(title, summary, table, changed, load)
+    sentences = f"{changes.counts_text(comparison)}.", changes.nothing_sentence(comparison), changes.footer(comparison)
+    return ComparisonItem(title, " ".join(filter(None, sentences)), table, changed, load)
 
 
 def _change(alike: Range) -> float:
