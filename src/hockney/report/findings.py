@@ -74,6 +74,15 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     return list(groups.values())
 
 
+def others_of(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> list[str]:
+    """`unix (310 us longer)`: the others that have a finding, each with its figure where findings.toml has one."""
+    texts: dict[str, str] = {}
+    for finding in group:
+        figure = _filled(WORDING.get(finding.code, {}).get("also", ""), finding.facts, finding.subject)
+        texts.setdefault(name_of(finding), f" ({figure})" if figure else "")
+    return [name + figure for name, figure in texts.items() if name not in ("", name_of(group[0]))]
+
+
 def fix_sentence(fix: Fix) -> str:
     """One imperative sentence without its full stop."""
     return (_filled(_TEMPLATES["fixes"].get(fix.code, ""), fix.facts) or fix.code).removesuffix(".")

@@ -33,6 +33,7 @@ LEVELS = ("near", "far", "time-sliced", REFERENCE)
 
 Floor = tuple[float, float] | None  # before and after a measurement
 CONTENDED = "contended"
+CONTENTION = "another program or VM shares a core that a rank uses"
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,16 @@ def duplex(reading: Reading) -> list[Finding] | NotChecked:
 def _duplex(two_way: MeasuredCurve, one_way: MeasuredCurve) -> Finding | None:
     ratios = [(size, two_ns / one_ns) for size, two_ns, one_ns in common_sizes(two_way, one_way)]
     slower = [(size, over) for size, over in ratios if over.low > 0.55]
-    off = [(size, over) for size, over in ratios if over.low > 0.55 or over.high < 0.45]
+    off = slower or [(size, over) for size, over in ratios if over.high < 0.45]
     if not off:
         return None
     (first, first_ratio), (last, last_ratio) = off[0], off[-1]
-    facts = {"one_way": one_way.name, "first_bytes": first, "first_ratio": first_ratio}
+    facts = {
+        "limited": "both ways" if slower else "one way",
+        "one_way": one_way.name,
+        "first_bytes": first,
+        "first_ratio": first_ratio,
+    }
     if len(off) > 1:
         facts |= {"last_bytes": last, "last_ratio": last_ratio}
     cause = "directions slow each other down" if slower else "one direction waits"

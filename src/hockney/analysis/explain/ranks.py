@@ -201,7 +201,7 @@ def _of_matrix(matrix: PairMatrix, run: int | None, code: str, facts: Facts, cau
 def yields(reading: Reading) -> list[Finding] | NotChecked:
     """Libraries that gave the CPU away while they waited, as the run's last warning about each has it."""
     if not reading.libraries:
-        return NotChecked(Absence.NOT_MEASURED, why="CPU times")
+        return NotChecked(Absence.NOT_MEASURED, why="counted yields")
     seen = {warning.subject: warning for warning in reading.warnings if warning.kind == "yield"}
     return [
         Finding(

@@ -163,10 +163,17 @@ const char *hk_mpi_library(const hk_ctx_t *ctx)
 /* ---- the plain transport ---------------------------------------------------------------------------------------- */
 
 const hk_transport_t hk_transport_mpi = {
-    HK_MPI_SHARED,         HK_MPI_PLAIN_CONTEXT,
-    HK_MPI_PLAIN_MEMORY,   HK_MPI_PLAIN_SENDS,
-    HK_MPI_PLAIN_RECEIVES, .caps = HK_MPI_CAPS,
-    .name = "mpi",         .summary = "the MPI library that this worker was built with",
-    .below = "shm",        .below_remote = "tcp",
-    .max_bytes = INT_MAX,  .barrier = hk_mpi_barrier,
+    HK_MPI_SHARED,
+    HK_MPI_PLAIN_CONTEXT,
+    HK_MPI_PLAIN_MEMORY,
+    HK_MPI_PLAIN_SENDS,
+    HK_MPI_PLAIN_RECEIVES,
+    .caps = HK_MPI_CAPS,
+    .name = "mpi",
+    .summary = "the MPI library that this worker was built with",
+    .below = "shm",
+    .below_remote = "tcp",
+    .max_bytes = INT_MAX,
+    .barrier = hk_mpi_barrier,
+    .counter = hk_yields_counter,
 };

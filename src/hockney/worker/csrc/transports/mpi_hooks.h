@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include "../transport.h"
+#include "yields.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
 /* MPICH declares MPI_STATUSES_IGNORE as an array of one element, so gcc warns. */
