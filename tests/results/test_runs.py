@@ -25,6 +25,7 @@ import hockney
 from hockney.errors import StoreError, UsageError
 from hockney.model import Measurement, PointStatus, RunStatus, Warning_
 from hockney.results.figures import main_state
+from hockney.results.runs import Run
 from hockney.results.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +72,22 @@ def moved(measurement: Measurement, round_: int, floor_ns: tuple[float, float]) 
 def results(path: Path) -> Iterator[hockney.Results]:
     with hockney.open(path) as opened:
         yield opened
+
+
+def test_the_library_of_a_transport_is_that_of_its_jobs_of_two_ranks(store: Store) -> None:
+    """One rank alone takes another way than two, and jobs that did not begin have no name."""
+    run_id = store.create_run(make_info(), POINTS)
+    for transport, ranks, library in (
+        ("mpi@a", 2, "Open MPI 4.1.4 (ob1:vader:cma)"),
+        ("mpi@a", 4, "Open MPI 4.1.4 (ob1:vader)"),
+        ("mpi@a", 1, "Open MPI 4.1.4 (ob1:tcp)"),
+        ("mpi@a", 2, ""),
+        ("mpi@b", 4, "Open MPI 4.1.4 (ob1:vader)"),
+        ("mpi@b", 1, "Open MPI 4.1.4 (ob1:tcp)"),
+    ):
+        store.add_launch(run_id, make_launch(transport, ranks=ranks, library=library))
+    libraries = Run(store, run_id).libraries
+    assert libraries == {"mpi@a": "Open MPI 4.1.4 (ob1:vader:cma)", "mpi@b": "Open MPI 4.1.4 (ob1:vader)"}
 
 
 @pytest.fixture

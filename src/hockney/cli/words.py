@@ -75,10 +75,9 @@ def fixed(fix: Fix | None) -> str:
 
 
 def launches_advice(run: Run, figures: Iterable[Figure]) -> str | None:
-    """What the launches of the points of these figures leave open, with the command for more; None: nothing.
+    """What the launches of these points leave open, by the figures that all screens show, with the command for more.
 
-    It is about the one figure of each point that all screens show. Two launches do not show how many are needed, so
-    there the advice is a third.
+    None: nothing. Two launches do not show how many are needed, so there the advice is a third.
     """
     shown = [figure for series in dict.fromkeys(each.series for each in figures) if (figure := series.shown)]
     known = [figure for figure in shown if figure.has_interval and figure.interval_over != EXACT]

@@ -126,9 +126,8 @@ def _watch(session: WorkerSession, duration_s: float) -> list[MachineProbe]:
 
 def summarize_floor(probes: Sequence[MachineProbe]) -> tuple[FloorSeen, ...]:
     """The machine states of measurements, the most frequent first."""
-    states = classify(probes)
-    counts = Counter(states).most_common()
-    return tuple(FloorSeen(state.name, state.floor_ns, count / len(states)) for state, count in counts)
+    counts = Counter(classify(probes)).most_common()
+    return tuple(FloorSeen(state.name, state.floor_ns, count / len(probes)) for state, count in counts)
 
 
 # ---- conclusions ----------------------------------------------------------------------------------------------------
@@ -138,16 +137,11 @@ def warnings_after(measured: PairFigures) -> Iterator[Warning_]:
     """Warnings about a measured pair: ranks off their CPUs, a floor that changed, contention."""
     if measured.pinned is False:
         yield warn_of("pinning-lost")
-    levels: dict[str, tuple[float, float]] = {}  # the share and the floor of each, quiet or contended
-    for seen in measured.floor:
-        if seen.median_ns is not None:
-            share, median_ns = levels.get(level := State(seen.state, None).level, (0.0, seen.median_ns))
-            levels[level] = share + seen.share, median_ns
-    often = sorted(levels, key=lambda level: -levels[level][0])[:3]
-    if len(often) > 1:
-        texts = [f"{levels[level][1]:.0f} ns for {format_share(levels[level][0])} of the time" for level in often]
-        yield warn_of("floor", levels=" and ".join(texts))
-    if contended := sum(seen.share for seen in measured.floor if State(seen.state, None).is_contended):
+    known = [seen for seen in measured.floor if seen.median_ns is not None]
+    if len({State(seen.state, None).level for seen in known}) > 1:
+        levels = [f"{seen.median_ns:.0f} ns for {format_share(seen.share)} of the time" for seen in known[:3]]
+        yield warn_of("floor", levels=" and ".join(levels))
+    if contended := sum(seen.share for seen in known if State(seen.state, None).is_contended):
         yield warn_of("contention", share=format_share(contended), meaning=CONTENTION)
-    if often[:1] == ["time-sliced"]:
+    if known and State(known[0].state, None).level == "time-sliced":
         yield warn_of("floor-sliced")

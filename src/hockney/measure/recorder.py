@@ -84,7 +84,7 @@ class Recorder:
         self.lost_hosts: dict[str, str] = {}  # that no longer answer, with the cause
         self.others: list[Moment] = []  # the load of other programs during each launch
         self.display = display
-        self._oversubscribed: set[int] = set()  # launches
+        self._oversubscribed: dict[int, bool] = {}  # by launch
 
     def warn(self, warnings: Iterable[Warning_]) -> None:
         for warning in warnings:
@@ -92,13 +92,12 @@ class Recorder:
 
     def started(self, launched: Launch) -> int:
         launch_id = self.store.add_launch(self.run_id, launched)
-        if launched.oversubscribed:
-            self._oversubscribed.add(launch_id)
+        self._oversubscribed[launch_id] = launched.oversubscribed
         self.display.launched(launched)
         return launch_id
 
     def measured(self, measurement: Measurement) -> None:
-        self.tally.add(measurement, oversubscribed=measurement.launch_id in self._oversubscribed)
+        self.tally.add(measurement, oversubscribed=self._oversubscribed.get(measurement.launch_id, False))
         self.display.measured(measurement)
 
     def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:

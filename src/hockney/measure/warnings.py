@@ -217,25 +217,16 @@ class Tally:
     def warnings(self, catalogue: Catalogue, environment: Mapping[str, str]) -> Iterator[Warning_]:
         """Libraries that yield while they wait; lost messages; strangers. `environment` is that of the run."""
         libraries = {name: info.library for name, info in catalogue.transports.items() if info.library}
-        trips = ((name, count) for name, count in self.round_trips.items() if name in libraries)
-        yielding = [name for name, count in trips if self.yields[name] >= _YIELDS_MIN * count]
-        others = {
-            library.id
-            for name, library in libraries.items()
-            if name.startswith("mpi@") and not library.is_wheel and library.id not in yielding
-        }
-        other = " or ".join(sorted(others)) or "another MPI (apt install libopenmpi-dev openmpi-bin)"
+        yielding = [name for name in libraries if self.yields[name] >= max(1, _YIELDS_MIN * self.round_trips[name])]
+        others = {each.id for each in libraries.values() if each.recipe.family == "mpi" and not each.is_wheel}
+        other = " or ".join(sorted(others - {*yielding})) or "another MPI (apt install libopenmpi-dev openmpi-bin)"
         for name in yielding:
-            library = libraries[name]
-            is_set = library.kind in ("openmpi", "oshrun") and (environment.get(YIELDS) or "0") != "0"
-            if library.is_wheel:
+            if libraries[name].is_wheel:
                 yield warn_of("yield-wheel", name, name=name, other=other)
+            elif libraries[name].kind in ("openmpi", "oshrun") and (environment.get(YIELDS) or "0") != "0":
+                yield warn_of("yield-set", name, name=name, variable=YIELDS)
             else:
-                yield (
-                    warn_of("yield-set", name, name=name, variable=YIELDS)
-                    if is_set
-                    else warn_of("yield", name, name=name)
-                )
+                yield warn_of("yield", name, name=name)
         lost = sorted((+self.lost).items())
         for name in sorted({transport for (transport, _), _ in lost}):
             counts = ", ".join(f"{count:,} in {pattern}" for (transport, pattern), count in lost if transport == name)

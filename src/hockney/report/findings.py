@@ -27,7 +27,8 @@ WORDING: Mapping[str, Mapping[str, Any]] = _TEMPLATES["finding"]  # by code
 
 def title_of(finding: Finding) -> str:
     """The title in one line, without transport and state."""
-    return _filled(WORDING.get(finding.code, {}).get("title", ""), finding.facts, finding.subject) or finding.code
+    facts = {"cause": finding.cause, **finding.facts}
+    return _filled(WORDING.get(finding.code, {}).get("title", ""), facts, finding.subject) or finding.code
 
 
 def evidence_of(finding: Finding) -> str:

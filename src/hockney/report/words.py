@@ -60,8 +60,7 @@ def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool
     printed, decimals = float(number), len(number.partition(".")[2])
     ratio = value.value / printed if value.value and printed else 1.0
     unit = min(_UNITS, key=lambda unit: abs(math.log(ratio / unit)))
-    low, high = min(value.low / unit, printed), max(value.high / unit, printed)
-    ends = [f"{end:,.{decimals}f}" for end in (low, high)]
+    ends = [f"{end:,.{decimals}f}" for end in (min(value.low / unit, printed), max(value.high / unit, printed))]
     return shown, (f"({'–'.join(ends)})" if ends[0] != ends[1] else "") + RANGE_MARK * is_range
 
 

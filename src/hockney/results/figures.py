@@ -145,8 +145,7 @@ class Figure:
         """How many launches would reach the precision of the run; more than it has where it did not."""
         asked = self.series.run.info.plan.get("precision")
         needed = None if asked is None else needed_for(*_medians(self.measurements), asked)
-        is_missed = asked is not None and (self.precision or 0) > asked
-        return max(needed, self.n_launches + 1) if needed and is_missed else needed
+        return max(needed, self.n_launches + 1) if needed and (self.precision or 0) > (asked or 1) else needed
 
     @functools.cached_property
     def samples_of(self) -> list[Measurement]:

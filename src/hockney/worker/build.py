@@ -38,14 +38,11 @@ _COMPILE_LIMIT_S = 300
 _STARTERS = ("children.c", "local.c", "remote.c")  # where no library starts the ranks
 FAMILY_SOURCES = {
     "native": _STARTERS,
-    "mpi": tuple(
-        f"transports/{part}.c"
-        for part in ("mpi", "mpi_modes", "mpi_name", "mpi_persistent", "mpi_rma", "mpi_start", "yields")
-    ),
+    "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
     "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
     "sim": (),  # its own folder has them all
-    "smpi": ("transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c", "transports/yields.c"),
+    "smpi": ("transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"),
 }
 
 

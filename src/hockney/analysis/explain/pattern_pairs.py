@@ -28,12 +28,7 @@ def _duplex(two_way: MeasuredCurve, one_way: MeasuredCurve) -> Finding | None:
     if not off:
         return None
     (first, first_ratio), (last, last_ratio) = off[0], off[-1]
-    facts = {
-        "limited": "both ways" if slower else "one way",
-        "one_way": one_way.name,
-        "first_bytes": first,
-        "first_ratio": first_ratio,
-    }
+    facts = {"one_way": one_way.name, "first_bytes": first, "first_ratio": first_ratio}
     if len(off) > 1:
         facts |= {"last_bytes": last, "last_ratio": last_ratio}
     cause = "directions slow each other down" if slower else "one direction waits"

@@ -202,17 +202,12 @@ def yields(reading: Reading) -> list[Finding] | NotChecked:
     """Libraries that gave the CPU away while they waited, as the run's last warning about each has it."""
     if not reading.libraries:
         return NotChecked(Absence.NOT_MEASURED, why="counted yields")
-    seen = {warning.subject: warning for warning in reading.warnings if warning.kind == "yield"}
-    return [
-        Finding(
-            "yielding library",
-            Subject(name),
-            {"seen": warning.cause.removeprefix(f"{name} ")},  # which screens name in plain words
-            fix=as_warned(warning.remedy),
-            effect=1.0,
-        )
-        for name, warning in seen.items()
-    ]
+    found: dict[str, Finding] = {}
+    for warning in (each for each in reading.warnings if each.kind == "yield"):
+        seen = {"seen": warning.cause.removeprefix(f"{warning.subject} ")}  # which screens name in plain words
+        subject = Subject(warning.subject)
+        found[warning.subject] = Finding("yielding library", subject, seen, "", as_warned(warning.remedy), 1.0)
+    return list(found.values())
 
 
 def above_floor(reading: Reading) -> list[Finding] | NotChecked:

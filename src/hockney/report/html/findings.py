@@ -15,7 +15,6 @@ _CHARTS = {  # that show a finding best, by its code
     "slow rank or pair": "matrix",
     "slow group": "matrix",
     "impact": "load",
-    "yielding library": "cpu",
     "broken scaling law": "ranks",
     "outliers": "distribution",
     "far above the floor": "layers",
@@ -78,15 +77,11 @@ def _gap(material: Material, reason: str, gaps: Sequence[NotChecked]) -> Gap:
 
 def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
     finding = group[0]
-
-    def name_of(finding: Finding) -> str:
-        return material.name_of(finding.subject.transport)
-
     chart, shows = _evidence_chart(material, finding, [each.subject.transport for each in group], charts)
     return FindingItem(
         title=title_of(finding),
-        about=name_of(finding),
-        also=tuple(others_of(group, name_of)),
+        about=material.name_of(finding.subject.transport),
+        also=tuple(others_of(group, lambda each: material.name_of(each.subject.transport))),
         evidence=evidence_of(finding),
         cause=cause_of(finding),
         fix=finding.fix,

@@ -4,12 +4,16 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const NO_TEXT = "–";
 
+// With so many decimals, and a comma before each three digits of a whole number.
+function decimal(value, digits) {
+  return value.toFixed(digits).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ",");
+}
 function scaled(value, units) {
   if (value === 0) return "0";
   const [name, scale] = units.find((unit) => Math.abs(value) >= unit[1] * 0.9995) || units[units.length - 1];
   const short = value / scale;
   const digits = Math.abs(short) >= 99.95 ? 0 : Math.abs(short) >= 9.995 ? 1 : 2;
-  return `${short.toFixed(digits)} ${name}`;
+  return `${decimal(short, digits)} ${name}`;
 }
 const TIMES = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]];
 const RATES = [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]];
@@ -46,10 +50,8 @@ function withInterval(value, low, high, text, isRange) {
   const ratio = value && printed ? value / printed : 1, distance = (unit) => Math.abs(Math.log(ratio / unit));
   const unit = [1000, 1024].flatMap((base) => [0, 1, 2, 3, 4].map((power) => base ** power))
     .reduce((best, each) => (distance(each) < distance(best) ? each : best));
-  const decimals = { minimumFractionDigits: (number.split(".")[1] || "").length };
-  decimals.maximumFractionDigits = decimals.minimumFractionDigits;
-  const [from, to] = [Math.min(low / unit, printed), Math.max(high / unit, printed)]
-    .map((end) => end.toLocaleString("en-US", decimals));
+  const digits = (number.split(".")[1] || "").length;
+  const [from, to] = [Math.min(low / unit, printed), Math.max(high / unit, printed)].map((end) => decimal(end, digits));
   return [text(value), (from !== to ? `(${from}–${to})` : "") + (isRange ? "‡" : "")].join(" ").trim();
 }
 
