@@ -43,7 +43,7 @@ def test_a_sentence_begins_with_a_capital_unless_with_a_name(code: str, facts: d
 )
 def test_others_that_have_a_finding_are_named_with_their_own_figure(code: str, key: str, others: list[str]) -> None:
     sizes = {"pipe": 333e3, "unix": 1000.0, "shm": 39.9}
-    group = [Finding(code, Subject(name), {key: size}) for name, size in sizes.items()]
+    group = [Finding(code, Subject(name), {key: Estimate(size, size / 2, size * 3)}) for name, size in sizes.items()]
     assert others_of([*group, group[1]], lambda finding: finding.subject.transport) == others
 
 

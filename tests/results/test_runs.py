@@ -24,6 +24,7 @@ from tests.shared import finished
 import hockney
 from hockney.errors import StoreError, UsageError
 from hockney.model import Measurement, PointStatus, RunStatus, Warning_
+from hockney.report.classic.configuration import configuration_tables
 from hockney.results.figures import main_state
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -86,8 +87,10 @@ def test_the_library_of_a_transport_is_that_of_its_jobs_of_two_ranks(store: Stor
         ("mpi@b", 1, "Open MPI 4.1.4 (ob1:tcp)"),
     ):
         store.add_launch(run_id, make_launch(transport, ranks=ranks, library=library))
-    libraries = Run(store, run_id).libraries
-    assert libraries == {"mpi@a": "Open MPI 4.1.4 (ob1:vader:cma)", "mpi@b": "Open MPI 4.1.4 (ob1:vader)"}
+    run = Run(store, run_id)
+    assert run.libraries == {"mpi@a": "Open MPI 4.1.4 (ob1:vader:cma)", "mpi@b": "Open MPI 4.1.4 (ob1:vader)"}
+    of_report = {here for table in configuration_tables("atlas", run) for _, _, here in table.rows}
+    assert "Open MPI 4.1.4 (ob1:vader); Open MPI 4.1.4 (ob1:vader:cma)" in of_report
 
 
 @pytest.fixture

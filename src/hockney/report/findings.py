@@ -79,7 +79,8 @@ def others_of(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> li
     """`unix (310 us longer)`: the others that have a finding, each with its figure where findings.toml has one."""
     texts: dict[str, str] = {}
     for finding in group:
-        figure = _filled(WORDING.get(finding.code, {}).get("also", ""), finding.facts, finding.subject)
+        values = {key: getattr(fact, "value", fact) for key, fact in finding.facts.items()}  # without intervals
+        figure = _filled(WORDING.get(finding.code, {}).get("also", ""), values)
         texts.setdefault(name_of(finding), f" ({figure})" if figure else "")
     return [name + figure for name, figure in texts.items() if name not in ("", name_of(group[0]))]
 

@@ -203,10 +203,9 @@ def yields(reading: Reading) -> list[Finding] | NotChecked:
     if not reading.libraries:
         return NotChecked(Absence.NOT_MEASURED, why="counted yields")
     found: dict[str, Finding] = {}
-    for warning in (each for each in reading.warnings if each.kind == "yield"):
-        seen = {"seen": warning.cause.removeprefix(f"{warning.subject} ")}  # which screens name in plain words
-        subject = Subject(warning.subject)
-        found[warning.subject] = Finding("yielding library", subject, seen, "", as_warned(warning.remedy), 1.0)
+    for each in (warning for warning in reading.warnings if warning.kind == "yield"):
+        seen = {"seen": each.cause.removeprefix(f"{each.subject} ")}  # which screens name in plain words
+        found[each.subject] = Finding("yielding library", Subject(each.subject), seen, "", as_warned(each.remedy), 1.0)
     return list(found.values())
 
 
