@@ -115,7 +115,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0
         only_new=tuple(point for point in new if new[point].launches and point not in base),
         contention=contention_of(*runs),
         infos=infos,
-        libraries={launch.transport: launch.library for run in runs for launch in run.launches.values()},
+        libraries={name: library for run in runs for name, library in run.libraries.items()},
         renamed=names,
         interleaved=pair_names is not None,
     )
