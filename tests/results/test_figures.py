@@ -217,6 +217,18 @@ def test_scatter_between_and_within_launches_and_launches_needed() -> None:
         assert figure.launches_needed == pytest.approx((1.96 * launch / 0.01) ** 2, rel=0.3)
 
 
+def test_a_figure_that_missed_its_precision_needs_more_launches_than_it_has() -> None:
+    """The number needed is by whole launches only, where there are six; the interval is of all."""
+    whole = launches_of(100, 102, 98, 101, 99, 100.5)
+    measurements = [*whole, *measurements_with_medians([115], launch_id=6)]
+    (of_all,) = figures_of(measurements)
+    assert of_all.precision is not None
+    (missed,) = figures_of(measurements, precision=0.99 * of_all.precision)
+    assert (missed.n_launches, missed.launches_needed) == (7, 8)
+    (reached,) = figures_of(measurements, precision=1.01 * of_all.precision)
+    assert reached.launches_needed in range(8)
+
+
 def test_p99_needs_single_repetitions() -> None:
     one_batch = HALF_ROUND_TRIP
     samples = [list(range(0, 2020, 20))] * 2  # 101 samples: 0 .. 1000 ns each way

@@ -247,8 +247,7 @@ def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], st
     model = facts.get("cpu", {}).get("model") or "unknown CPU"
     render.note(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
     transports = {member.point.transport for member in shown}
-    libraries = {launch.transport: launch.library for launch in run.launches.values()}
-    for transport, library in libraries.items():
+    for transport, library in run.libraries.items():
         if transport in transports and library:
             render.note(f"{transport}: {library}")
     placement = " ".join(filter(None, (placement_text(run), f"{launches_text(run)}." * (run.launch_count > 1))))

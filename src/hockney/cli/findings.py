@@ -23,6 +23,7 @@ from hockney.report.findings import (
     grouped,
     layer_text,
     note_text,
+    others_of,
     sentence_of,
     title_of,
 )
@@ -167,7 +168,7 @@ def _main_state(explanation: Explanation) -> str:
 def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> tuple[str, str, str]:
     """The title with the evidence and the other transports, the likely cause, and the fix; "" where there is none."""
     finding = group[0]
-    also = ", ".join(dict.fromkeys(name for name in map(name_of, group) if name != name_of(finding)))
+    also = ", ".join(others_of(group, name_of))
     head = f"{name_of(finding)}: {title_of(finding)}. {evidence_of(finding)}".removeprefix(": ").strip()
     fix = f"Fix: {_sentence(finding.fix)}" if finding.fix else ""
     return head + (f" Also on {also}." if also else ""), cause_of(finding), fix

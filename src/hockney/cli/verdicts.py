@@ -24,6 +24,7 @@ from hockney.report.words import cell_text
 from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
 from hockney.stats.figures import ONE_LAUNCH
+from hockney.stats.states import CONTENTION
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import load
 
@@ -231,7 +232,7 @@ def _reason(limit: Judged, run_id: int) -> str:
         LimitReason.NO_SERIES: f"run {run_id} has no such series{between}{known}",
         LimitReason.NOT_MEASURED: limit.message,
         LimitReason.FEW_MEASUREMENTS: f"too few measurements{between} in {state} for an interval",
-        LimitReason.CONTENDED: "another program shared a core, so this decides nothing; `state` would count it",
+        LimitReason.CONTENDED: f"{CONTENTION}, so this decides nothing; `state` would count it",
         LimitReason.OTHER_STATE: "the limit is met in other machine states; this state has too few measurements",
         LimitReason.UNCERTAIN: "the interval contains the limit; a longer --time narrows it",
         None: "",

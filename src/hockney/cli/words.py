@@ -17,6 +17,7 @@ from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import EXACT, ONE_LAUNCH, RANGE, State
 from hockney.stats.interval import LAUNCHES_USEFUL, Estimate
+from hockney.stats.states import CONTENDED, CONTENTION
 from hockney.units import format_share, printable
 
 SHORT_NOTE = (
@@ -41,7 +42,7 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
     Others below 1 % are left out.
     """
     total = sum(counts.values())
-    meaning = "; contended: another program shares a core" if State(state, None).is_contended else ""
+    meaning = f"; {CONTENDED}: {CONTENTION}" if State(state, None).is_contended else ""
     few = "only " if counts[state] < total / 3 else ""
     text = f"Machine state: {state} ({few}{format_share(counts[state] / total)} of measurements{meaning})"
     often = [(name, count) for name, count in Counter(counts).most_common() if name != state and count >= total / 100]
@@ -76,11 +77,12 @@ def fixed(fix: Fix | None) -> str:
 
 
 def launches_advice(run: Run, figures: Iterable[Figure]) -> str | None:
-    """What the launches of these figures leave open, with the command for more; None: nothing.
+    """What the launches of these points leave open, by the figures that all screens show, with the command for more.
 
-    Two launches do not show how many are needed, so there the advice is a third.
+    None: nothing. Two launches do not show how many are needed, so there the advice is a third.
     """
-    known = [figure for figure in figures if figure.has_interval and figure.interval_over != EXACT]
+    shown = [figure for series in dict.fromkeys(each.series for each in figures) if (figure := series.shown)]
+    known = [figure for figure in shown if figure.has_interval and figure.interval_over != EXACT]
     of_one = [figure for figure in known if figure.interval_over == ONE_LAUNCH]
     if of_one:
         which = "Intervals" if len(of_one) == len(known) else f"{len(of_one)} of {len(known)} intervals"

@@ -184,7 +184,7 @@ class Column:
         return shown + SHORT_MARK * value.is_short, bounds
 
     def narrow_text(self, value: Value | None) -> str:
-        """The same in one word less: of both ends without the value between, `2.1–33 us‡`."""
+        """The same in one word less: of both ends without the value between, `2.14–33.20 us‡`."""
         shown, bounds = self.texts(value)
         ends, has_ends, mark = bounds.removeprefix("(").partition(")")
         return f"{ends} {shown.partition(' ')[2]}{mark}" if has_ends else f"{shown} {bounds}".rstrip()
@@ -376,7 +376,7 @@ def _row(run: Run, figures: TransportFigures, states: Iterable[StateCount]) -> R
         name=plain_names(launches)[transport],
         placement=placements(launches)[transport],
         hosts=launch.hosts,
-        library=launch.library,
+        library=run.libraries[transport],
         state=figures.state,
         floor_ns=next((each.floor_ns for each in states if each.name == figures.state), None),
         values=values,

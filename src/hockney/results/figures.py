@@ -142,9 +142,10 @@ class Figure:
 
     @property
     def launches_needed(self) -> int | None:
-        """How many launches would reach the precision of the run."""
+        """How many launches would reach the precision of the run; more than it has where it did not."""
         asked = self.series.run.info.plan.get("precision")
-        return None if asked is None else needed_for(*_medians(self.measurements), asked)
+        needed = None if asked is None else needed_for(*_medians(self.measurements), asked)
+        return max(needed, self.n_launches + 1) if needed and (self.precision or 0) > (asked or 1) else needed
 
     @functools.cached_property
     def samples_of(self) -> list[Measurement]:

@@ -117,6 +117,12 @@ class Run:
         """How often each job was launched, at most."""
         return len({launch.index for launch in self.launches.values()})
 
+    @property
+    def libraries(self) -> dict[str, str]:
+        """The library of each transport, as its ranks name it: where jobs differ, that of two ranks, else of most."""
+        ordered = sorted(self.launches.values(), key=lambda each: (each.library != "", each.ranks == 2, each.ranks))
+        return {launch.transport: launch.library for launch in ordered}
+
     @functools.cached_property
     def harness(self) -> frozenset[str]:
         """The transports, ready or used, whose times are those of the harness itself: they carry nothing."""

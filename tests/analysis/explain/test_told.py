@@ -190,7 +190,7 @@ def test_groups_of_launches_need_four() -> None:
 
 def test_a_slow_library_is_told_by_its_time_and_the_usual_one() -> None:
     name = "mpi@mpich-5.0.2"
-    warning = Warning_("yield", name, "It spends 61% of its time in system calls.", "Use another.")
+    warning = Warning_("yield", name, f"{name} calls sched_yield in round trips of short messages.", "Use another.")
     floors = {(name, 2): near(46.0)}
     of = reading(curve(line(1300, 0), transport=name, sizes=SIZES), floors=floors, warnings=(warning,), facts=FACTS)
     (slow,) = found("latency above the floor", of)

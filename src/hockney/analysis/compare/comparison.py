@@ -102,9 +102,9 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0
         figures = [side.series.figures_in(side.names.get(compared[change.point])) for side in (before, after)]
         base_ns, new_ns = (figure[0].time.value if figure else None for figure in figures)
         is_short = any(each.is_short for figure in figures for each in figure)
-        counts = len(before.launches), len(after.launches)
-        changes.append(replace(change, base_ns=base_ns, new_ns=new_ns, is_short=is_short, launches=counts))
-    launches = [each for run in runs for each in run.launches.values()]  # those of imports name no library
+        launches = len(before.launches), len(after.launches)
+        changes.append(replace(change, base_ns=base_ns, new_ns=new_ns, is_short=is_short, launches=launches))
+    named = sorted((pair for run in runs for pair in run.libraries.items()), key=lambda pair: pair[1] != "")
     return Comparison(
         base=base_id,
         new=new_id,
@@ -116,7 +116,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0
         only_new=tuple(point for point in new if new[point].launches and point not in base),
         contention=contention_of(*runs),
         infos=infos,
-        libraries={each.transport: each.library for each in sorted(launches, key=lambda each: each.library != "")},
+        libraries=dict(named),  # those of imports are empty
         renamed=names,
         interleaved=pair_names is not None,
     )

@@ -58,7 +58,7 @@ def read_run(run: Run) -> Reading:
         notes=tuple(_notes(run, without_interval, curves)),
         by_class=by_class,
         floors=_floors(summarized, run.frame.states),
-        libraries={launch.transport: launch.library for launch in run.launches.values()},
+        libraries=run.libraries,
         launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
         facts=run.facts,
         warnings=run.warnings,

@@ -125,9 +125,8 @@ def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | 
     figures = figures_of(run, transport, checks)
     if not figures.complete:
         return NoFit("a fit needs ping-pongs and oneway with window=16 of two ranks, at the same sizes")
-    launch = next((launch for launch in run.launches.values() if launch.transport == transport), None)
-    library, launcher = (launch.library, launch.argv[0] if launch.argv else "") if launch is not None else ("", "")
-    thresholds = thresholds_of(transport, run.facts, library, launcher)
+    launchers = (each.argv[0] for each in run.launches.values() if each.transport == transport and each.argv)
+    thresholds = thresholds_of(transport, run.facts, run.libraries.get(transport, ""), next(launchers, ""))
     title = f"fitted to run {run.id}{f', {figures.state}' if figures.state else ''}"
     return Fit(figures, tuple(sorted({threshold.first_bytes for threshold in thresholds})), title)
 
