@@ -238,3 +238,17 @@ def test_formatted_bytes_are_read_back(count: int) -> None:
 )  # fmt: skip
 def test_counted(count: int, words: list[str], expected: str) -> None:
     assert units.counted(count, *words) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["shm"], "shm"),
+        (["shm", "tcp"], "shm and tcp"),
+        (["shm", "tcp", "udp"], "shm, tcp and udp"),
+        (["shm", "tcp", "udp", "unix"], "shm, tcp, udp and unix"),
+        (["shm", "tcp", "udp", "unix", "pipe"], "shm, tcp, udp and 2 more"),
+    ],
+)
+def test_names_are_listed(names: list[str], text: str) -> None:
+    assert units.listed(names) == text

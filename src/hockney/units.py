@@ -220,6 +220,12 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def listed(texts: Sequence[str], word: str = "and", more: str = "more") -> str:
+    """`shm, threads and tcp`; of five or more the first three, `and 2 more`."""
+    shown = texts if len(texts) < 5 else [*texts[:3], f"{len(texts) - 3} {more}"]
+    return f" {word} ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
 def ordinal(number: int) -> str:
     """1 -> `1st`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

@@ -182,8 +182,7 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         "verdict",
     ]
     names = changes.names_of(comparison)
-    listed = [each for each in comparison.ranges if not each.first.has(ReasonCode.NO_COMMON_STATE)]
-    ranges = comparison.ranges if everything else listed
+    ranges = [each for each in comparison.ranges if everything or not each.first.has(ReasonCode.NO_COMMON_STATE)]
     render.table(
         columns,
         [changes.row(alike, comparison, names) for alike in ranges],

@@ -243,7 +243,7 @@ def counts_text(comparison: Comparison) -> str:
         first, *more = by_verdict[verdict]
         where = f"at {len(more) + 1} sizes" if is_curve else f"in {len(more) + 1}{'' if parts else ' series'}"
         if is_curve and not more and first.point.is_sized:
-            ratio = Range((first,)).ratio if verdict in MOVED else None
+            ratio = first.ratio if verdict in MOVED else None
             where = f"at {format_bytes(first.point.bytes)}" + (f" ({text(ratio.value)})" if ratio else "")
         parts.append(f"{_WORDS.get(verdict, verdict.value)} {where}{bound if verdict is Verdict.SAME else ''}")
     return f"New is {', '.join(parts)}"

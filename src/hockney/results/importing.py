@@ -68,9 +68,8 @@ def store_outputs(
             measurements += _measurements(output, curve, window, len(launches) - 1, now)
     tools = dict.fromkeys(output.tool.partition(" ")[0].lower() for _, outputs in files for output in outputs)
     facts = {"traits": {"patterns": {curve.pattern: asdict(curve.traits) for curve in seen}, "transports": {}}}
-    began = min(
-        (date for _, of in files for each in of if 0 < (date := each.started_unix_s or 0.0) <= now), default=now
-    )
+    dates = [each.started_unix_s or 0.0 for _, outputs in files for each in outputs]
+    began = min((date for date in dates if 0 < date <= now), default=now)
     info = RunInfo(command, "+".join(tools), label, began, 0, __version__, facts, {IMPORTED: described})
     return store.import_run(info, launches, measurements)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory, is_loopback_up
 from hockney.machine.warned import fix_of, kinds_in
+from hockney.units import listed
 from hockney.worker.answers import PREFIX, Rank
 
 OURS = "hockney worker: "  # begins the lines of ranks
@@ -163,14 +164,9 @@ def killed_rank(said: str, ranks: Sequence[Rank]) -> tuple[Rank, int] | None:
 
 def who(some: Sequence[Rank], ranks: Sequence[Rank]) -> str:
     """`rank 1`, `rank 1 on n2` in a job of several hosts, `ranks 2, 3, 4 and 60 more on n2 and n3`."""
-    text = f"rank{'s' if len(some) > 1 else ''} {_listed([str(rank.rank) for rank in some], 'more')}"
+    text = f"rank{'s' if len(some) > 1 else ''} {listed([str(rank.rank) for rank in some])}"
     hosts = list(dict.fromkeys(rank.host for rank in some))
-    return f"{text} on {_listed(hosts, 'more hosts')}" if len({rank.host for rank in ranks}) > 1 else text
-
-
-def _listed(texts: Sequence[str], more: str) -> str:
-    shown = texts if len(texts) < 5 else [*texts[:3], f"{len(texts) - 3} {more}"]
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return f"{text} on {listed(hosts, more='more hosts')}" if len({rank.host for rank in ranks}) > 1 else text
 
 
 def _lines(said: str) -> list[str]:

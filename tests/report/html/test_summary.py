@@ -11,16 +11,7 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
-from hockney.report.html.summary import listed, summary_of
-
-
-@pytest.mark.parametrize(
-    ("names", "text"),
-    [(["shm"], "shm"), (["shm", "tcp"], "shm and tcp"), (["shm", "tcp", "udp"], "shm, tcp and udp")],
-)
-def test_names_are_listed(names: list[str], text: str) -> None:
-    assert listed(names, "and") == text
-
+from hockney.report.html.summary import summary_of
 
 LIBRARIES = {"mpi@a": "MPI A", "mpi@b": "MPI B"}
 CLASSES = ("MPI and other libraries", "sockets and pipes", "shared memory")
@@ -66,7 +57,7 @@ def test_no_transport_is_called_fastest_where_bounds_overlap(
     place = place if measurements > 2 else place.replace("intervals", "ranges")
     assert card.detail.startswith(f"8 B{place}, ")
     if measurements > 2:
-        assert f"takes {time.partition(', ')[0]}{place};" in summary.verdict[0]
+        assert f"takes {time.partition(' or ')[0]}{place};" in summary.verdict[0]
     advice = "`hockney compare --interleave pingpong --base-transport mpi@a --new-transport mpi@b`"
     assert any(advice in note for note in summary.choices.notes) is is_equal
 

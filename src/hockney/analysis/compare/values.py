@@ -108,9 +108,14 @@ class SeriesChange:
         return any(reason.code is code for reason in self.reasons)
 
     @property
+    def ratio(self) -> Estimate | None:
+        """That of new to base with its interval; None without one."""
+        return None if self.shift is None else self.shift.estimate
+
+    @property
     def is_apart(self) -> bool:
         """Whether its interval excludes the quotient of its figures, which are of all launches."""
-        ratio = self.shift and self.shift.estimate
+        ratio = self.ratio
         if not ratio or not self.base_ns or not self.new_ns or self.is_exact:
             return False
         return not ratio.low <= self.new_ns / self.base_ns <= ratio.high
@@ -124,7 +129,7 @@ class SeriesChange:
     @property
     def reach(self) -> float:
         """The upper end of its interval, a ratio of times; 0 without one."""
-        return 0.0 if self.shift is None or self.shift.high is None else self.shift.high
+        return self.ratio.high if self.ratio else 0.0
 
 
 @dataclass(frozen=True)
@@ -153,8 +158,7 @@ class Range:
     @property
     def ratio(self) -> Estimate | None:
         """The median ratio, with an interval that encloses all of theirs; None where none has an interval."""
-        ratios = [change.shift.estimate for change in self.changes if change.shift is not None]
-        known = [ratio for ratio in ratios if ratio is not None]
+        known = [change.ratio for change in self.changes if change.ratio is not None]
         return Estimate.of_all(known) if known else None
 
 
@@ -258,17 +262,15 @@ class Comparison:
     @functools.cached_property
     def is_by_factor(self) -> bool:
         """Whether changes are told as factors, not in per cent: one is to half or double the time, or more."""
-        known = (change.shift.estimate if change.shift else None for change in self.changes)
-        seen = (change.seen_ratio for change in self.changes if self.has_no_verdict)
-        ratios = [ratio.value for ratio in known if ratio] + [ratio for ratio in seen if ratio]
-        return any(ratio >= 2 or ratio <= 0.5 for ratio in ratios)
+        known = [change.ratio.value for change in self.changes if change.ratio]
+        seen = [change.seen_ratio or 1.0 for change in self.changes if self.has_no_verdict]
+        return any(ratio >= 2 or ratio <= 0.5 for ratio in known + seen)
 
     @property
     def equal_within(self) -> float:
         """By which fraction series without a difference may differ: that of the margin, or where an interval ends."""
-        same = (change.shift for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
-        known = [shift.estimate for shift in same if shift is not None and shift.estimate is not None]
-        return max(self.margin - 1, *(max(ratio.high - 1, 1 - ratio.low) for ratio in known), 0.0)
+        same = (change.ratio for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
+        return max(self.margin - 1, *(max(ratio.high - 1, 1 - ratio.low) for ratio in same if ratio), 0.0)
 
     @property
     def widest(self) -> SeriesChange | None:

@@ -30,11 +30,10 @@ from hockney.report.words import (
 from hockney.results.runs import Run
 from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import format_bytes, format_ns, format_rate, listed
 
 _TITLES_MAX = 5
 _KINDS = {"library": "MPI and other libraries", "kernel": "sockets and pipes", "memory": "shared memory"}  # in order
-_LEADERS_MAX = 3
 
 
 @dataclass(frozen=True)
@@ -159,15 +158,9 @@ def _rates(material: Material) -> list[Candidate]:
     """The bandwidth of the data sheet; without one, the rates of all curves."""
     rows = [] if material.sheet is None else [row for row in material.sheet.rows if not row.oversubscribed]
     rates = [
-        Candidate(
-            row.transport,
-            value,
-            value.at_bytes,
-            f"messages of {format_bytes(value.at_bytes)}, 16 in flight,",
-            value.is_range,
-        )
+        Candidate(row.transport, value, size, f"messages of {format_bytes(size)}, 16 in flight,", value.is_range)
         for row in rows
-        if (value := row.values["bandwidth_bytes_per_s"]) is not None and value.at_bytes
+        if (value := row.values["bandwidth_bytes_per_s"]) is not None and (size := value.at_bytes)
     ]
     return rates or [
         Candidate(curve.transport, rate, point.bytes, f"messages of {format_bytes(point.bytes)}")
@@ -197,9 +190,9 @@ def choices_of(material: Material) -> TextTable | None:
     rows = []
     for words, sizes, fastest in spans:
         ends = dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))
-        times = (each.known(format_ns) for each in fastest[:_LEADERS_MAX])
         names = "probably " * (len(fastest) > 1) + _names(material, fastest, "or")
-        rows.append((words, " to ".join(ends), names, ", ".join(times)))
+        times = listed([each.known(format_ns) for each in fastest], "or")
+        rows.append((words, " to ".join(ends), names, times))
     equal: list[Candidate] = next((fastest[:2] for _, _, fastest in spans if len(fastest) > 1), [])
     return TextTable(
         "Which transport for which size?",
@@ -241,8 +234,7 @@ def _names(material: Material, leaders: Sequence[Candidate], word: str) -> str:
         material.name_of(each.transport) + f" ({format_bytes(each.bytes)})" * (each.bytes != leaders[0].bytes)
         for each in leaders
     ]
-    more = len(names) - _LEADERS_MAX
-    return listed([*names[:_LEADERS_MAX], f"{more} more"] if more > 0 else names, word)
+    return listed(names, word)
 
 
 def _on(material: Material, leaders: Sequence[Candidate]) -> str:
@@ -288,11 +280,6 @@ def _verdict_on_hosts(explanation: Explanation) -> Iterable[str]:
     for gap in explanation.not_checked:
         text = f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}"
         yield f"{text[0].upper()}{text[1:]}".rstrip(".?") + ("?" if text.endswith("?") else ".")
-
-
-def listed(names: Sequence[str], word: str) -> str:
-    """`shm, threads and tcp`."""
-    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _wrong(material: Material) -> str:
