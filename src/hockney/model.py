@@ -178,6 +178,11 @@ class Point:
     def under(self, background: str) -> Point:
         return replace(self, options=tuple(sorted((*self.pattern_options, (BACKGROUND, background)))))
 
+    def as_json(self) -> dict[str, Any]:
+        """Its fields without the traits, and the options by name."""
+        known = {name: value for name, value in vars(self).items() if name != "traits"}
+        return {**known, "options": dict(self.options)}
+
     @property
     def ranks_text(self) -> str:
         """`2 ranks`."""

@@ -204,7 +204,9 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
         below += changes.range_sentences(others, comparison)
     launches = "{} and {} launches".format(*comparison.launches)
-    summary = f"{changes.counts_text(comparison)}; run {comparison.base} -> run {comparison.new}, {launches}"
+    summary = f"run {comparison.base} -> run {comparison.new}, {launches}"
+    if everything or not nothing:
+        summary = f"{changes.counts_text(comparison)}; {summary}"
     room -= len(render.said(f"{summary}; 9 more notes: --all"))
     hidden = 0
     for note in below:

@@ -12,10 +12,8 @@ from typing import Any
 from hockney.analysis.predict.change import PARAMETERS, Change, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.analysis.predict.topology import parse_network
-from hockney.analysis.rates import HighestRates
 from hockney.cli import render
 from hockney.cli.progress import ProgressDisplay
-from hockney.cli.rates import print_rates
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_options
@@ -25,7 +23,9 @@ from hockney.measure.predict import Prediction, Validation, newest_validation, p
 from hockney.measure.rates import search_on_models
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
+from hockney.report.rates import rates_table
 from hockney.report.words import figure_text, size_text
+from hockney.results.rates import HighestRates
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
@@ -260,7 +260,7 @@ def _print_case(predicted: Predicted, *, first: bool) -> None:
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
     render.title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}", first=first)
     if predicted.rates is not None:
-        print_rates(predicted.rates, "Searched in virtual time.", first=False)
+        render.texts(rates_table(predicted.rates, more="Searched in virtual time."), bold="events")
     elif predicted.predictions:
         _print_times(predicted)
     else:

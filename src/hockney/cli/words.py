@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from hockney.analysis.repeat import further
 from hockney.cli import render
@@ -114,11 +114,6 @@ def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
         sized = ((name, sizes_text(points)) for name, points in curves.items())
         rows += [ending, *([f"  {name}: {sizes}" if sizes else f"  {name}"] for name, sizes in sized)]
     return rows
-
-
-def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
-    """The value as a text; `unknown` of None."""
-    return unknown if value is None else text(value)
 
 
 def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[list[str], int]:

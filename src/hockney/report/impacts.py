@@ -20,7 +20,7 @@ def background_text(run: Run) -> str:
 
 
 def impact_table(impacts: Impacts, name_of: Callable[[str], str]) -> TextTable:
-    """A row for each point, without the columns of which nothing is known; `name_of` a transport."""
+    """A row for each point, without the columns of which nothing is known, and a note; `name_of` a transport."""
     columns: dict[str, Callable[[Impact], Cell]] = {
         "what": lambda impact: Cell(impact.point.text(name_of(impact.point.transport))),
         "size": lambda impact: Cell(size_text(impact.point)),
@@ -34,7 +34,11 @@ def impact_table(impacts: Impacts, name_of: Callable[[str], str]) -> TextTable:
     }
     cells = {title: [cell(impact) for impact in impacts.impacts] for title, cell in columns.items()}
     shown = {title: column for title, column in cells.items() if any(cell.text for cell in column)}
-    return TextTable("Under load", tuple(shown), tuple(zip(*shown.values(), strict=True)))
+    note = "Impact: loaded over idle time in the same round, with its 95 % interval. p50 is the median over all rounds,"
+    note += " so loaded over idle may differ from the impact."
+    if not all(cell.text for column in shown.values() for cell in column):
+        note += " Empty: too few samples, or several repetitions in each."
+    return TextTable("Under load", tuple(shown), tuple(zip(*shown.values(), strict=True)), notes=(note,))
 
 
 def _factor(impact: Impact) -> Cell:

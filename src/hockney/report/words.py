@@ -66,6 +66,11 @@ def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool
     return shown, mark
 
 
+def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
+    """The value as a text; `unknown` of None."""
+    return unknown if value is None else text(value)
+
+
 def cell_text(figure: Figure, value: Estimate, text: Callable[[float], str]) -> tuple[str, str]:
     """A figure, or a rate of it, as every table has it: figure_text, without the rounding of an imported one."""
     if figure.interval_over == ROUNDING:

@@ -2,8 +2,9 @@
 
 The JSON has `"format": "hockney-export"` and `"version": 3`. The version grows if a name changes its meaning or is
 removed; new names may come at any time. Its parts: `run` (request and outcome), `facts` (the machine), `launches`,
-`warnings`, and `series`, each with its point, status, `figures` and `measurements`. On request a measurement carries
-`elapsed_ns`, a list of samples per rank. Unknown is null. Names of quantities end in their unit.
+`warnings`, `deadline_ns` and `rates` (of a search alone), and `series`, each with its point, status, `figures` and
+`measurements`. On request a measurement carries `elapsed_ns`, a list of samples per rank. Unknown is null. Names of
+quantities end in their unit.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, TextIO
 
 from hockney.model import Definition, Measurement
 from hockney.results.figures import COLUMNS, Figure
+from hockney.results.rates import highest_rates
 from hockney.results.runs import Run, Series
 from hockney.stats import State
 from hockney.units import printable
@@ -78,17 +80,12 @@ def figure_column(name: str) -> str:
 
 def csv_front(run: Run, series: Series) -> dict[str, object]:
     """The values that all rows of a series share, by column."""
-    point = series.point
     return {
         "run": run.id,
         "label": run.label,
-        "transport": point.transport,
         "library": "; ".join(dict.fromkeys(launch.library for launch in series.launches)),
-        "pattern": point.pattern,
-        "ranks": point.ranks,
-        "bytes": point.bytes,
-        "options": " ".join(f"{name}={value}" for name, value in point.options),
-        "role": point.role,
+        **series.point.as_json(),
+        "options": " ".join(f"{name}={value}" for name, value in series.point.options),
         "status": series.status.value,
         "reason": series.reason,
     }
@@ -104,6 +101,9 @@ def write_json(run: Run, stream: TextIO, *, samples: bool = False) -> None:
         "launches": launches_json(run),
         "warnings": [dataclasses.asdict(warning) for warning in run.warnings],
     }
+    if highest := highest_rates(run):
+        head["deadline_ns"] = highest.deadline_ns
+        head["rates"] = [{**vars(rate), "point": rate.point.as_json()} for rate in highest.rates]
     stream.write("{\n")
     for name, value in head.items():
         stream.write(f"{_json(name)}: {_json(value)},\n")
@@ -147,14 +147,8 @@ def figure_json(figure: Figure) -> dict[str, Any]:
 
 def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
     """A series in JSON form, without its measurements."""
-    point = series.point
     return {
-        "transport": point.transport,
-        "pattern": point.pattern,
-        "ranks": point.ranks,
-        "bytes": point.bytes,
-        "options": dict(point.options),
-        "role": point.role,
+        **series.point.as_json(),
         "status": series.status.value,
         "reason": series.reason,
         "figures": list(map(figure_json, figures)),

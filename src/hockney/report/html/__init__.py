@@ -65,7 +65,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "summary": summary_of(material),
             "findings": findings_of(material, known),
             "sheet": sheet_table(material),
-            "load": load,
+            "tables": {name: table for name, table in (("rates", material.rates), ("load", load)) if table},
             "has_curves": any(curve.is_drawn for curve in material.curves),
             "charts": {chart.id: chart for chart in charts},
             "matrices": matrices,
