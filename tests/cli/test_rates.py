@@ -145,7 +145,7 @@ IN_TIME, LATE = np.full(1000, 10), np.full(1000, 2000)
         ({900: IN_TIME, 1010: LATE}, 6, "900 /s–1.01 k/s‡"),
         ({1000: IN_TIME}, 6, "above 1.00 k/s‡"),
         ({1000: LATE}, 6, "below 1.00 k/s‡"),
-        ({}, 6, "‡"),
+        ({}, 6, "none yet‡"),
         ({100: LATE}, 6, "not found"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_search_that_has_not_ended_is_a_range(
     row = next(line for line in shown.splitlines() if line.startswith("pushfarm"))
     assert f" {events}" in row
     assert ("‡: 1 of 1 search has not ended" in shown) is ("‡" in events)
-    judged = "1 of them judged by fewer than 6 measurements, so provisional."
+    judged = "Provisional, of fewer than 6 measurements: 1."
     assert (judged in " ".join(shown.split())) is (measurements < 6)
 
 

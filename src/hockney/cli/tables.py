@@ -26,7 +26,6 @@ from hockney.errors import HockneyError, UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.classic.view import plots_of
-from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.impacts import background_text, impact_table
 from hockney.report.names import readable_names
 from hockney.report.pairs import pair_table, rank_values
@@ -36,7 +35,7 @@ from hockney.report.words import placement_text
 from hockney.results.rates import HighestRates, highest_rates
 from hockney.results.runs import Run
 from hockney.stats import Interval
-from hockney.units import counted, format_bytes, format_ns
+from hockney.units import counted, format_ns
 from hockney.worker.libraries import Missing
 
 Tables = Sheet | ClassicReport | HighestRates | Impacts | Clocks | Health | list[PairMatrix]
@@ -163,13 +162,11 @@ def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[
 
 
 def _print_matrix(matrix: PairMatrix) -> None:
-    load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
     floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
-    options = "".join(f", {name}={value}" for name, value in matrix.options)
-    title = f"Half a round trip of {format_bytes(matrix.bytes)} on {matrix.transport}, {matrix.ranks} ranks{options}, "
-    title += f"{load} ({matrix.state}{floor})"
+    values = rank_values(matrix, str)
+    title = f"Half a round trip: {values.name} ({matrix.state}{floor})"
     if matrix.ranks <= 16:
-        render.texts(replace(pair_table(rank_values(matrix, str)), title=title), fits=False)
+        render.texts(replace(pair_table(values), title=title), fits=False)
     else:
         render.title(title)
         render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
@@ -177,12 +174,10 @@ def _print_matrix(matrix: PairMatrix) -> None:
         render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
     if matrix.missing:
         render.note(f"{counted(matrix.missing, 'pair')} not measured in this state.")
-    for pair_class in matrix.classes:
-        render.note(class_text(pair_class))
-    for outlier in matrix.outliers:
-        render.note(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
+    for text in values.classes:
+        render.note(text)
+    for text in values.outliers:
+        render.note(f"! {text}", style="yellow")
     if matrix.inconclusive:
         count = counted(len(matrix.inconclusive), "pair")
-        render.note(
-            f"? {count} inconclusive (--json has all): {inconclusive_text(matrix.inconclusive[0], matrix.hosts)}"
-        )
+        render.note(f"? {count} inconclusive (--json has all): {values.inconclusive[0]}")

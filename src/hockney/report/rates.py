@@ -18,7 +18,7 @@ def _highest(rate: SustainedRate) -> str:
     """`35.8 k/s`, or where the search has not ended the range in which the highest rate is, `35.8–71.7 k/s‡`."""
     low, high = known_text(rate.sustained_hz, format_messages), known_text(rate.missed_hz, format_messages)
     if rate.is_over or not (low or high):
-        return low or ("not found" if rate.is_over else RANGE_MARK)
+        return low or ("not found" if rate.is_over else f"none yet{RANGE_MARK}")
     if not low or not high:
         return f"{f'above {low}' if low else f'below {high}'}{RANGE_MARK}"
     number, _, unit = low.partition(" ")
@@ -48,22 +48,21 @@ def rates_table(highest: HighestRates, *, go_on: str = "", more: str = "") -> Te
         f"At most {100 * LATE_MAX:g} % of the events end later than the deadline after they were due, and the farm "
         f"does not fall behind (backlog). {more}".rstrip()
     )
-    results = (_result(group, highest.deadline_ns) for group in highest.groups())
-    notes = tuple(filter(None, (*results, _unended(highest.rates, go_on), meaning)))
+    notes = tuple(filter(None, (*map(_result, highest.groups()), _unended(highest.rates, go_on), meaning)))
     return TextTable(title, tuple(_COLUMNS), text_rows(rows), notes=notes)
 
 
 def _unended(rates: Sequence[SustainedRate], go_on: str) -> str:
     """`‡: 5 of 8 searches have not ended; continue: `hockney run --resume 3`.`, and how many are provisional."""
-    left = sum(not rate.is_over for rate in rates)
-    few = sum(rate.is_provisional for rate in rates)
+    left, few = sum(not rate.is_over for rate in rates), sum(rate.is_provisional for rate in rates)
     have = "has" if len(rates) == 1 else "have"
-    judged = f" {few} of them judged by fewer than {INTERVAL_MEASUREMENTS} measurements, so provisional." if few else ""
-    searches = counted(len(rates), "search", "searches")
-    return f"{RANGE_MARK}: {left} of {searches} {have} not ended; continue: `{go_on}`.{judged}" if left else ""
+    text = f"{RANGE_MARK}: {left} of {counted(len(rates), 'search', 'searches')} {have} not ended"
+    more = f"; continue: `{go_on}`." if go_on else "."
+    more += f" Provisional, of fewer than {INTERVAL_MEASUREMENTS} measurements: {few}." if few else ""
+    return text + more if left else ""
 
 
-def _result(group: Sequence[SustainedRate], deadline_ns: float) -> str:
+def _result(group: Sequence[SustainedRate]) -> str:
     """The best of several searches; or why none found a rate, and the next step. "" for one that did, or goes on."""
     highest_hz = max(rate.sustained_hz or 0 for rate in group)
     if not all(rate.is_over for rate in group):
@@ -77,7 +76,7 @@ def _result(group: Sequence[SustainedRate], deadline_ns: float) -> str:
     even, p99_ns = f"{lowest.point}: even {format_messages(lowest.missed_hz or 0)}", lowest.missed_p99_ns or 0.0
     in_flight = 8 * int(dict(group[0].point.options).get("in_flight", 1))
     more = f", or in_flight={in_flight}" if len(group) == 1 and in_flight <= _IN_FLIGHT_MAX else ""
-    if p99_ns <= deadline_ns:
+    if lowest.missed_by == "backlog":
         return f"{even} is too fast: events queue up. Allow more receivers (-n){more}."
     number, unit = format_ns(1.5 * p99_ns).split()
     late = f"{100 * LATE_MAX:g} % of the events took over {format_ns(p99_ns)}"
