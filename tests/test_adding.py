@@ -1,5 +1,6 @@
-"""A pattern and a transport are one C file, one line of registry.c and one row in the docs, a finding and a column one
-record and one row: in a copy of the tree with one more of each they are measured and shown, and all tests pass."""
+"""A pattern and a transport are one C file, one line of registry.c and one row in the docs, a format one Python file,
+one name and one row, a finding and a column one record and one row: in a copy of the tree with one more of each they
+are measured, imported and shown, and all tests pass."""
 
 from __future__ import annotations
 
@@ -95,13 +96,45 @@ const hk_transport_t hk_transport_wide = {
     .below = "unix",
 };
 """,
+    "src/hockney/results/formats/wiretest.py": '''"""wiretest: text and JSON."""
+
+import re
+
+from hockney.results.formats.output import Format, Output, OutputTable, curves
+
+
+def _read(table):
+    return curves(table, Output("wiretest", "pingpong", "tcp", 2, options=table.said), "half trip (us)")
+
+
+def _tables(document):
+    rows = [(number, list(map(str, row))) for number, row in enumerate(document["wiretest"], 1)]
+    return [OutputTable(FORMAT, 1, ("bytes", "half trip (us)"), f"cable: {document['cable']}", rows)]
+
+
+FORMAT = Format(
+    "wiretest",
+    _read,
+    head=re.compile("bytes +half trip"),
+    titles=lambda *_: ("bytes", "half trip (us)"),
+    start=re.compile("cable: "),
+    said=((r"cable: (\\w+)", "cable", "copper"),),
+    is_document=lambda document: "wiretest" in document,
+    tables=_tables,
+)
+''',
 }
+FORMATS = "src/hockney/results/formats/__init__.py"
 DETECTORS = "src/hockney/analysis/explain/__init__.py"
 # What is added to each file, after these words.
 RECORDS = {
     f"{CSRC}/registry.c": {
         "    X(pingpong)             \\\n": "    X(firstlast)            \\\n",
         "    X(null)                 \\\n": "    X(wide)                 \\\n",
+    },
+    FORMATS: {
+        "from hockney.errors import UsageError\n": "from hockney.results.formats import wiretest\n",
+        "_MODULES = (": "wiretest, ",
     },
     DETECTORS: {
         "from hockney.results.runs import Run\n": """
@@ -134,6 +167,9 @@ ROWS = {
         "| `unix` | Unix-domain stream sockets | sleeps |\n": (
             "| `wide` | Unix-domain sockets with large buffers; layer on `unix` | sleeps |\n"
         )
+    },
+    "docs/import.md": {
+        "| output | figure | pattern |\n| --- | --- | --- |\n": "| wiretest, text and JSON | mean | pingpong |\n"
     },
     "docs/explain.md": {
         "| code | meaning | how it is found |\n| --- | --- | --- |\n": (
@@ -206,6 +242,20 @@ def test_a_pattern_and_a_transport_are_measured_and_reported(tree: Path) -> None
     assert "One message to and fro between the first and the last rank; half the round trip." in page
     native = call(tree, "-m", "pytest", "-v", "-p", "no:cacheprovider", "tests/worker/test_native.py", "-k", "wide")
     assert "test_every_pattern_on_every_transport[wide-2] PASSED" in native  # firstlast among them
+
+
+def test_a_format_is_imported_as_text_and_as_json(tree: Path) -> None:
+    rows = {8: 1.5, 1024: 2.75}
+    for name, text in {
+        "wire.txt": "cable: fibre\nbytes  half trip\n" + "".join(f"{size}  {us}\n" for size, us in rows.items()),
+        "wire.json": json.dumps({"cable": "fibre", "wiretest": list(rows.items())}),
+    }.items():
+        (tree / name).write_text(text)
+        call(tree, "-m", "hockney", "import", name, "--store", "imported.db")
+        shown = json.loads(call(tree, "-m", "hockney", "export", "last", "--store", "imported.db", "--json"))
+        found = {(series["bytes"], series["figures"][0]["value_ns"]) for series in shown["series"]}
+        assert found == {(size, us * 1e3) for size, us in rows.items()}
+        assert {series["options"]["cable"] for series in shown["series"]} == {"fibre"}
 
 
 # One process for all: what it imports takes longer than what it does.

@@ -68,7 +68,7 @@ def test_impossible_requests_are_reported_and_the_rest_is_measured(tmp_path: Pat
         assert is_a_sentence(reason)
         assert why in str(reason)
     assert set(ended) == {"pingpong udp 65491", "robpush shm 64", "barrier shm 0"}  # nothing of PVM, which is not here
-    assert all(status in (PointStatus.PRECISE, PointStatus.BUDGET) for status, _ in ended.values()), ended
+    assert all(status in (PointStatus.PRECISE, PointStatus.TIME_UP) for status, _ in ended.values()), ended
     assert outcome.status is RunStatus.DONE
     assert not children()
 
@@ -147,7 +147,7 @@ def test_messages_that_no_memory_holds_are_refused_before_a_run_is_stored(tmp_pa
     with Store.open(path, readonly=True) as store:
         ended = {row.point.bytes: row.status for row in store.points(1)}
     assert ended[1 << 40] is PointStatus.SKIPPED
-    assert ended[8] in (PointStatus.PRECISE, PointStatus.BUDGET)
+    assert ended[8] in (PointStatus.PRECISE, PointStatus.TIME_UP)
 
 
 HUGE = "9" * 5000
@@ -234,4 +234,4 @@ def test_a_payload_that_the_worker_did_not_verify_fails_unless_messages_may_be_l
         assert store.run(1).status is (RunStatus.PARTIAL if code else RunStatus.DONE)
         ended = {row.point.pattern: row.status for row in store.points(1)}
     assert (ended["pingpong"] is PointStatus.FAILED) == (code == 3)
-    assert ended["barrier"] in (PointStatus.PRECISE, PointStatus.BUDGET)  # nothing arrives there
+    assert ended["barrier"] in (PointStatus.PRECISE, PointStatus.TIME_UP)  # nothing arrives there

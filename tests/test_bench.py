@@ -246,7 +246,7 @@ def test_the_shares_of_a_sheet_count_what_is_missing() -> None:
         "tcp": (good, value(100, 80, 130), no_interval, None, good, None),
     }
     rows = [{"transport": name, **dict(zip(keys, row, strict=True))} for name, row in figures.items()]
-    series = [{"transport": name, "bytes": 8, "status": "budget"} for name in ("shm", "tcp", "null")]
+    series = [{"transport": name, "bytes": 8, "status": "time up"} for name in ("shm", "tcp", "null")]
     skipped = {"transport": "unix", "bytes": 8, "status": "skipped"}
     shares = shares_of({"rows": rows, "series": [*series, skipped]})
     assert (shares.missing, len(shares.widths), shares.fitted, shares.fits) == (2, 6, 3, 4)

@@ -24,6 +24,7 @@ from hockney.errors import ExitCode
 from hockney.machine.files import rows_of
 from hockney.report.inventory import take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
+from hockney.stats.states import CONTENTION
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
 from hockney.worker.machine_schema import MachineModel
@@ -264,6 +265,12 @@ def test_no_cell_of_a_table_is_an_essay(page: str) -> None:
 @pytest.mark.parametrize("page", [name for name in PAGES if (ROOT / "docs" / name).exists()])
 def test_page_opens_with_its_purpose(page: str) -> None:
     assert re.match(r"# .+\n\nThis page [^.]+[.:]", PAGES[page])
+
+
+def test_contended_has_one_meaning_everywhere() -> None:
+    definitions = (ROOT / "src/hockney/report/html/definitions.toml").read_text(encoding="utf-8")
+    assert f"- **contended**: {CONTENTION}\n" in PAGES["glossary.md"]
+    assert f"contended: {CONTENTION}" in definitions
 
 
 def test_no_page_names_a_place_of_somebodys_machine() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -318,7 +318,7 @@ class PointStatus(enum.Enum):
 
     PENDING = "pending"
     PRECISE = "precise"  # the interval is as narrow as asked
-    BUDGET = "budget"  # the time was up before the interval was narrow enough
+    TIME_UP = "time up"  # before the interval was narrow enough
     STOPPED = "stopped"  # by Ctrl-C, before either; likewise
     IMPORTED = "imported"  # the output of another benchmark
     FAILED = "failed"
@@ -335,8 +335,13 @@ class RunStatus(enum.Enum):
     RUNNING = "running"
     KILLED = "killed"  # never stored: a run that is stored as running, and that nobody measures any more
     DONE = "done"
-    INTERRUPTED = "interrupted"  # by Ctrl-C; its measurements are stored
+    STOPPED = "stopped"  # by Ctrl-C; its measurements are stored
     PARTIAL = "partial"  # some point failed, or none could be measured
+
+    def ending(self, points: Collection[PointStatus]) -> str:
+        """How a run with such points ended, in the word that these have: `done` has nothing left to measure."""
+        is_early = self is RunStatus.DONE and PointStatus.TIME_UP in points
+        return PointStatus.TIME_UP.value if is_early else self.value
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:
     unit, scale = next((unit for unit in units if abs(value) >= unit[1] * 0.9995), units[-1])
     scaled = value / scale
     digits = 0 if abs(scaled) >= 99.95 else 1 if abs(scaled) >= 9.995 else 2
-    return f"{scaled:.{digits}f} {unit}"
+    return f"{scaled:,.{digits}f} {unit}"
 
 
 def format_duration_s(value_s: float) -> str:

@@ -215,7 +215,7 @@ def test_nothing_of_a_background_outlives_its_run(tmp_path: Path, *, dies: bool)
     assert run.returncode == 3, said
     assert psutil.wait_procs(members, timeout=10)[1] == []
     with Store.open(path, readonly=True) as store:
-        assert store.run(1).status is RunStatus.INTERRUPTED
+        assert store.run(1).status is RunStatus.STOPPED
         idle, loaded = sorted(store.points(1), key=lambda row: row.point.background or "")
     assert idle.status is PointStatus.STOPPED
     if dies:

@@ -28,7 +28,7 @@ from hockney.errors import Fix
 from hockney.results.store import Store
 from hockney.stats.shift import Shift
 
-FEW = {"state": "near", "base": 6, "new": 2, "needed": 3, "runs": (3, 7)}
+FEW = {"base": 6, "new": 2, "needed": 3, "runs": (3, 7)}
 
 APART = Reason(ReasonCode.NO_COMMON_STATE, {"base": ["near"], "new": ["far", "far, contended"], "runs": (3, 7)})
 
@@ -38,7 +38,7 @@ def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: 
     ratio = 1.2 if verdict is Verdict.SLOWER else 1.0
     shift = Shift(ratio, ratio - 0.1, high, 0.95, 6, 6)
     where = make_point(point.pop("size_bytes", 1024 << number), "tcp", **point)
-    return SeriesChange(where, verdict, reasons, "near", shift, 0.5, 1000.0, 1200.0, launches=(6, 2))
+    return SeriesChange(where, verdict, reasons, ("near", "near"), shift, 0.5, 1000.0, 1200.0, launches=(6, 2))
 
 
 def checked(*changes: SeriesChange, **more: Any) -> Comparison:
@@ -111,6 +111,35 @@ def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
 )
 def test_exit_code(check: Comparison, code: int) -> None:
     assert report_of(check).code == code
+
+
+VARIABLE = Difference("variable OMPI_MCA_btl", "not set", "tcp,self")
+HOST = Difference("host", "there", "here")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "differences", "told"),
+    [
+        (Verdict.SAME, (HOST,), None),
+        (Verdict.SAME, (VARIABLE, HOST), "changed: variable OMPI_MCA_btl: not set -> tcp,self; host: there -> here"),
+        (Verdict.SLOWER, (VARIABLE,), "changed: variable OMPI_MCA_btl: not set -> tcp,self"),
+        (Verdict.SLOWER, (HOST,), "changed: host: there -> here"),
+    ],
+)
+def test_a_changed_variable_is_printed_even_if_nothing_is_slower(
+    verdict: Verdict, differences: tuple[Difference, ...], told: str | None
+) -> None:
+    report = report_of(checked(series(0, 1.02, verdict), differences=differences))
+    assert [line for line in report.lines if line.startswith("changed: ")] == ([told] if told else [])
+    assert report.document["differences"] == differences
+
+
+def test_a_state_that_the_runs_name_differently_has_both_names_in_the_report() -> None:
+    change = replace(series(0, 1.3, Verdict.SLOWER), states=("near", "far"))
+    report = report_of(checked(change))
+    assert report.lines[0].endswith(", near in run 3 and far in run 7")
+    assert report.cases[0].figures["state"] == "near in run 3 and far in run 7"
+    assert report.document["series"][0]["states"] == report.document["ranges"][0]["states"] == ["near", "far"]
 
 
 def test_the_last_line_counts_what_is_slower_fine_and_inconclusive() -> None:

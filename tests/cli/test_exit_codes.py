@@ -434,7 +434,7 @@ def _measured(
         ("pingpong", _measured(RunStatus.DONE, measurements=5), 3),  # no figure has an interval
         ("pingpong", _measured(RunStatus.PARTIAL, failed=1), 3),
         ("pingpong", _measured(RunStatus.PARTIAL), 3),
-        ("pingpong", _measured(RunStatus.INTERRUPTED), 3),
+        ("pingpong", _measured(RunStatus.STOPPED), 3),
         ("pingpong", _measured(RunStatus.DONE, moved=True), 3),
         ("pingpong", _measured(RunStatus.DONE, damaged=True), 3),
         ("quick", _measured(RunStatus.DONE, measurements=5), 3),  # no figure has an interval, so the sheet is empty

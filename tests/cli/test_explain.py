@@ -116,19 +116,6 @@ def screen_of(
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_documented_size_without_a_switch_is_only_among_all(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen = finding("protocol switch", "tcp", answer="confirmed", below_bytes=64, above_bytes=128)
-    unseen = finding("protocol switch", "shm", answer="not seen", first_bytes=[131073], thresholds=["limit"])
-    of = Explanation("run 3", (unseen, seen))
-    screen = screen_of(of, monkeypatch, capsys)
-    assert any(line.startswith("- tcp: protocol switch") for line in screen)
-    assert not any("no protocol switch" in line for line in screen)
-    assert "More with --all: 1 finding." in screen
-    assert any("no protocol switch" in line for line in screen_of(of, monkeypatch, capsys, "--all"))
-
-
 def test_many_findings_take_40_lines_and_count_the_rest(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -139,8 +139,8 @@ def test_exit_codes(tmp_path: Path, made: dict[str, object], code: ExitCode) -> 
     ("made", "status", "code"),
     [
         ({}, RunStatus.DONE, ExitCode.DONE),
-        ({}, RunStatus.INTERRUPTED, ExitCode.INCOMPLETE),
-        ({"rates": {(0, 1): 0.5}}, RunStatus.INTERRUPTED, ExitCode.WORSE),
+        ({}, RunStatus.STOPPED, ExitCode.INCOMPLETE),
+        ({"rates": {(0, 1): 0.5}}, RunStatus.STOPPED, ExitCode.WORSE),
     ],
 )
 def test_the_command_prints_the_run_it_measured_and_ends_with_its_code(

@@ -15,6 +15,7 @@ from tests.cli.support import Cli, document
 from tests.report.runs import Made, options, store_run
 
 from hockney.cli import execute
+from hockney.measure.predict import Checked
 from hockney.model import Point
 from hockney.worker.machine_model import load_model
 
@@ -93,6 +94,61 @@ def test_a_fitted_machine_has_its_highest_rate(known: Path, capsys: pytest.Captu
     assert rate["sustained_hz"] == pytest.approx(1e6 / 1024, rel=0.03)
 
 
+@pytest.mark.parametrize(("measurements", "title"), [(3, "range"), (9, "95 % interval")])
+def test_a_highest_rate_has_the_bounds_of_the_fitted_figures(
+    measurements: int, title: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")  # no title is broken
+    made = [
+        Made(Point("tcp", *of), 1000 + of[2], divisor, measurements=measurements, scatter=0.1)
+        for of, divisor in ((("pingpong", 2, 1024), 2), (("oneway", 2, 1024, options(window=16)), 16))
+    ]
+    store_run(tmp_path / "r.db", "quick", made)
+    search = ("-n", "3", "-o", "rate=max", "-o", "deadline=50ms", "-o", "in_flight=8")
+    words = ("predict", "pushfarm", *search, "--store", str(tmp_path / "r.db"))
+    (rate,) = document(capsys, *words, "--json")["rates"]
+    assert rate["low_hz"] < rate["sustained_hz"] < rate["high_hz"]
+    assert rate["high_hz"] / rate["low_hz"] > 1.1  # more than the 2 % that a search leaves open
+    (faster,) = document(capsys, *words, "--json", "--set", "g=0.1x")["rates"]
+    assert faster["low_hz"] > rate["low_hz"]  # the bounds are those of the changed machine, too
+    assert execute(words) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert f" events {title} rate " in screen
+    assert f"The {title.split()[-1]} has only the noise of the input." in screen
+    assert execute([*words, "--time", "1ms"]) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert (f" events {title} " in screen, f"For {title.split()[-1]}s: --time " in screen) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("factor", "word", "most"),
+    [
+        (1.0, "Optimistic", "up to 0% too fast and 10% too slow on"),
+        (3.0, "Assumed", "up to 0% too fast and 3.3 times too slow on"),
+        (0.4, "Optimistic", "up to 2.5 times too fast and 0% too slow on"),
+    ],
+)
+def test_it_says_in_which_direction_and_how_far_the_model_was_off(
+    factor: float,
+    word: str,
+    most: str,
+    known: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A model that was too slow anywhere is not called optimistic."""
+    store = str(shutil.copy(known, tmp_path))
+    call_it_validate(Path(store))
+    error = property(lambda row: factor * row.predicted_ns / row.measured_ns.value - 1)
+    monkeypatch.setattr(Checked, "error", error)
+    for words in ((), ("--link", "10Gbit/s")):
+        assert execute(["predict", "pingpong", "--bytes", "8", "--store", store, *words]) == 0
+        screen = " ".join(capsys.readouterr().out.split())
+        assert f"{word}: {'memory and NIC are' if words else 'every pair is as fast as'}" in screen
+        assert most in screen
+
+
 def test_it_quotes_the_error_that_validate_found(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +170,7 @@ def test_it_quotes_the_error_that_validate_found(
     assert error == {"run": 1, "median": found["median_error"], "largest": largest}
     assert execute([*words, "--link", "10Gbit/s"]) == 0
     screen = " ".join(capsys.readouterr().out.split())
-    median, up_to = f"{error['median']:.0%} in the median", f"up to {largest:+.0%}"
+    median, up_to = f"{error['median']:.0%} in the median", f"up to 0% too fast and {largest:.0%} too slow"
     assert f"The model itself was off by {median}, {up_to} on sim@known.toml (run 1)." in screen
     assert "Optimistic: memory and NIC are never full. The network is one switch, links of 10Gbit/s." in screen
 

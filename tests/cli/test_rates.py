@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from tests.cli.support import FACTS, Cli
 
 from hockney.measure.plan import Plan
 from hockney.model import Definition, Point, RunStatus
-from hockney.results.rates import at_rate
+from hockney.report.rates import rates_table
+from hockney.results.rates import HighestRates, SustainedRate, at_rate
 from hockney.results.store import Store
 
 FARM = ("-t", "unix", "-n", "3", "--oversubscribe")
@@ -66,7 +68,7 @@ def test_a_search_finds_how_many_events_in_flight_are_best_and_predict_finds_the
         assert rate["is_over"]
     said = " ".join(cli("predict", *farm).stdout.split())
     assert "in_flight=4 of 1 KiB on sim@t3d, 3 ranks: " in said
-    assert " is the highest, with 2 others within 2 %." in said
+    assert " is the highest, with 2 others within 2 % (in_flight=" in said
     assert "1.02 MB/s" in said or "1.01 MB/s" in said
 
 
@@ -86,7 +88,7 @@ def test_where_no_search_has_ended_the_run_is_incomplete(cli: Cli) -> None:
     ended = cli("run", "pushfarm", *FARM, "-o", "rate=max", "-o", "deadline=1s", "-o", "in_flight=4", "--time", "0.3")
     assert ended.returncode == 3, ended.stderr
     said = " ".join(ended.stderr.split())
-    assert "time is up; no search has ended yet." in said
+    assert "time is up; no search has found its highest rate." in said
     assert "run --resume 1`" in said
     assert "‡: 1 of 1 search has not ended; continue: `hockney run --resume 1`." in ended.stdout
 
@@ -198,3 +200,30 @@ def test_where_no_rate_is_found_it_names_the_next_step(
 ) -> None:
     store_search(tmp_path / "results.db", times_us, free_us=free_us)
     assert said in " ".join(cli("show", "--tables").stdout.split())
+
+
+@pytest.mark.parametrize("command", ["run", "predict"])
+def test_where_no_search_finds_a_rate_the_exit_code_is_3(command: str, cli: Cli) -> None:
+    farm = ("pushfarm", "--machine", "t3d", "-n", "3", "-o", "in_flight=4")
+    ended = cli(command, *farm, "-o", "rate=max", "-o", "deadline=10ns")
+    assert ended.returncode == 3, ended.stderr
+    assert "not found" in ended.stdout
+    assert "has not ended" not in ended.stdout
+    assert "resume" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("p50_us", "quickest"), [((100, 100, 300), ""), ((100, 95, 100), ""), ((100, 80, 85), "4"), ((100, 110, 60), "16")]
+)
+def test_of_equal_rates_the_fewest_in_flight_are_named_and_a_clearly_shorter_p50(
+    p50_us: tuple[float, ...], quickest: str
+) -> None:
+    points = [replace(BASE, options=(("in_flight", str(count)),)) for count in (1, 4, 16)]
+    rates = [
+        SustainedRate(point, 1000 - count, 2000, "deadline", 1e7, False, True, 1e6, 1e3 * p50, 1e7, None)
+        for count, (point, p50) in enumerate(zip(points, p50_us, strict=True))
+    ]
+    best, *_ = rates_table(HighestRates(1e6, tuple(rates))).notes
+    more = f" (in_flight={quickest} has the shortest p50)" if quickest else ""
+    assert best.startswith("pushfarm in_flight=1 of 1 KiB on unix, 3 ranks: 1.00 k/s is the highest, with 2 others")
+    assert best.endswith(f" within 2 %{more}.")

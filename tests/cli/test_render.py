@@ -34,6 +34,21 @@ def test_plain_text_is_aligned_without_blanks_at_its_ends(capsys: pytest.Capture
     ]
 
 
+def test_wide_and_combining_characters_keep_the_columns_in_line(capsys: pytest.CaptureFixture[str]) -> None:
+    accent, voiced = "e\u0301te\u0301", "か\u3099"  # each mark joins the character before
+    names = ["日本語", accent, "🚀", voiced]
+    render.table(["name", TableColumn("time", right=True), "note"], [[name, "8 ns", name] for name in names])
+    assert capsys.readouterr().out.splitlines() == [
+        "name    time  note",
+        "日本語  8 ns  日本語",
+        f"{accent}     8 ns  {accent}",
+        "🚀      8 ns  🚀",
+        f"{voiced}      8 ns  {voiced}",
+    ]
+    render.table(["note", TableColumn("name", right=True)], [["x", "日本語"], ["y", "shm"]])
+    assert capsys.readouterr().out.splitlines() == ["note    name", "x     日本語", "y        shm"]
+
+
 def test_a_table_without_titles_has_no_line_for_them(capsys: pytest.CaptureFixture[str]) -> None:
     render.table(["", ""], [["CPU", "fast"]])
     assert capsys.readouterr().out == "CPU  fast\n"

@@ -44,7 +44,7 @@ def test_points_are_counted_alike_however_a_run_ends(cli: Cli, tmp_path: Path) -
     path = tmp_path / "results.db"
     points = [make_point(size) for size in (8, 16, 32)]
     with Store.open(path) as store:
-        for status in (RunStatus.DONE, RunStatus.INTERRUPTED, RunStatus.KILLED):
+        for status in (RunStatus.DONE, RunStatus.STOPPED, RunStatus.KILLED):
             run_id = store.create_run(make_info(), points, {make_point(64): "too long"})
             launch_id = store.add_launch(run_id, make_launch())
             for round_ in range(2):

@@ -123,7 +123,7 @@ def stored(folder: Path, *points: Point, status: RunStatus = RunStatus.DONE) -> 
 
 @pytest.mark.parametrize("words", ["", "runs", "show 1"])
 def test_every_screen_says_stopped_of_a_stopped_run(cli: Cli, tmp_path: Path, words: str) -> None:
-    with stored(tmp_path, PINGPONG, status=RunStatus.INTERRUPTED):
+    with stored(tmp_path, PINGPONG, status=RunStatus.STOPPED):
         pass
     output = cli(*words.split()).stdout
     assert "stopped" in output
@@ -131,7 +131,7 @@ def test_every_screen_says_stopped_of_a_stopped_run(cli: Cli, tmp_path: Path, wo
 
 
 def test_a_stopped_run(cli: Cli, tmp_path: Path) -> None:
-    with stored(tmp_path, PINGPONG, LARGE, status=RunStatus.INTERRUPTED) as (store, number):
+    with stored(tmp_path, PINGPONG, LARGE, status=RunStatus.STOPPED) as (store, number):
         store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
         store.set_status(number, PINGPONG, PointStatus.STOPPED, "the run was stopped: no interval yet, 1 measurements")
     output = shown(cli, "--all")
@@ -258,7 +258,7 @@ def test_launches_in_different_machine_states_are_not_said_to_be_combined(cli: C
             launch = store.add_launch(number, make_launch(index=index, cpus=(0, 1)))
             for round_ in range(8 - index):
                 store.write_round(number, [make_measurement(PINGPONG, launch, round_, 40.0 + round_, floor_ns)])
-        store.set_status(number, PINGPONG, PointStatus.BUDGET)
+        store.set_status(number, PINGPONG, PointStatus.TIME_UP)
     output = " ".join(shown(cli, "--all").split())
     assert "1 launch (of 2)." in output
     assert "Intervals cover one launch only" in output
@@ -298,8 +298,8 @@ def test_a_run_whose_time_was_up_is_not_done(cli: Cli, tmp_path: Path) -> None:
     """So that `done` is never told to resume."""
     with stored(tmp_path) as (store, number):
         store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
-        store.set_status(number, PINGPONG, PointStatus.BUDGET)
-    for words in ((), ("runs",), ("show", "1", "--all")):
+        store.set_status(number, PINGPONG, PointStatus.TIME_UP)
+    for words in ((), ("runs",), ("show", "1", "--all"), ("runs", "--json"), ("show", "1", "--json")):
         assert "time up" in (output := cli(*words).stdout)
         assert "done" not in output
 

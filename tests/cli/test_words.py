@@ -8,9 +8,10 @@ from typing import cast
 import pytest
 from tests.builders import make_point
 
-from hockney.cli.words import precision_text, sizes_text, status_text
+from hockney.cli.words import launches_advice, precision_text, sizes_text, status_text
 from hockney.model import PointStatus
 from hockney.results.figures import Figure
+from hockney.results.runs import Run
 
 
 def figure(
@@ -39,7 +40,7 @@ def test_the_four_smallest_sizes_are_named(sizes: tuple[int, ...], text: str) ->
         (PointStatus.PRECISE, 0.0101, 0.01, "-"),
         (PointStatus.PRECISE, None, 0.01, "-"),
         (PointStatus.PRECISE, 0.5, None, "precise"),
-        (PointStatus.BUDGET, 0.5, 0.01, "time up"),
+        (PointStatus.TIME_UP, 0.5, 0.01, "time up"),
         (PointStatus.FAILED, 0.5, 0.01, "failed"),
     ],
 )
@@ -64,3 +65,24 @@ def test_only_figures_that_missed_the_precision_need_launches(
     text = precision_text(figures, asked)
     assert (text is None) == (launches is None)
     assert launches is None or launches in (text or "")
+
+
+def test_all_screens_give_the_same_advice_on_launches() -> None:
+    """That on the figure which all of them show, also where the figures of rarer machine states are listed."""
+
+    class Series:
+        shown: Figure
+
+    series = Series()
+    states = [
+        SimpleNamespace(precision=precision, launches_needed=needed, n_launches=launches, series=series)
+        for precision, needed, launches in ((0.02, 8, 7), (0.2, 900, 3))
+    ]
+    for state in states:
+        state.has_interval, state.interval_over = True, "launches"
+    every = cast(list[Figure], states)
+    series.shown = every[0]
+    run = cast(Run, SimpleNamespace(info=SimpleNamespace(plan={"precision": 0.01})))
+    advice = launches_advice(run, every[:1])
+    assert advice == "Not all reached ±1.0%: that takes about 8 launches."
+    assert launches_advice(run, every) == launches_advice(run, every[1:]) == advice

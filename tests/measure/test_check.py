@@ -173,7 +173,7 @@ def test_a_transport_that_is_gone_is_inconclusive(catalogue: Catalogue, store: S
     reasons = {change.point.transport: change.reasons for change in result.changes}
     facts = {"run": result.new, "message": "mpi@gone-1.0 is no longer here"}
     assert reasons["mpi@gone-1.0"] == (Reason(ReasonCode.SKIPPED, facts),)
-    assert not result.is_whole
+    assert result.counts[Verdict.INCONCLUSIVE]
 
 
 def test_only_a_new_library_replaces_one_that_is_gone(catalogue: Catalogue, store: Store) -> None:
@@ -203,7 +203,7 @@ def test_a_failure_of_the_baseline_is_inconclusive(
     (change,) = [change for change in result.changes if change.point.bytes == 64]
     codes = [(reason.code, reason.facts["run"]) for reason in change.reasons]
     assert codes == [(ReasonCode.FAILED, base), (ReasonCode.SKIPPED, result.new)]
-    assert not result.is_whole
+    assert result.counts[Verdict.INCONCLUSIVE]
 
 
 class _FailsInTheEnd(Silent):
@@ -221,7 +221,7 @@ def test_a_suspect_that_fails_later_is_inconclusive(catalogue: Catalogue, store:
     (change,) = [change for change in result.changes if change.point.bytes == 16384]
     assert change.verdict is Verdict.INCONCLUSIVE
     assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, result.new)]
-    assert not result.is_whole
+    assert result.counts[Verdict.INCONCLUSIVE]
 
 
 def test_inconclusive_series_are_measured_again_while_patience_lasts(catalogue: Catalogue, store: Store) -> None:
@@ -366,7 +366,7 @@ def test_a_point_that_fails_now_is_inconclusive(
     result = delayed.check_again(catalogue, store, base, slowdown=1000, patience_s=1)
     reasons = {change.point.bytes: [reason.code for reason in change.reasons] for change in result.changes}
     assert reasons[64] == [ReasonCode.FAILED]
-    assert not result.is_whole
+    assert result.counts[Verdict.INCONCLUSIVE]
     assert not result.counts[Verdict.SLOWER]
     assert Run(store, result.new).status is RunStatus.PARTIAL
 
@@ -376,7 +376,7 @@ def test_a_point_that_fails_now_is_inconclusive(
 )
 def test_a_wide_interval_without_a_slowdown_is_fine(high: float, verdict: Verdict) -> None:
     reason, shift = Reason(ReasonCode.WIDE_INTERVAL, {"by": 0.25}), Shift(0.9, 0.7, high, 0.95, 6, 6)
-    change = SeriesChange(make_point(8), Verdict.INCONCLUSIVE, (reason,), "near", shift, 1.0)
+    change = SeriesChange(make_point(8), Verdict.INCONCLUSIVE, (reason,), ("near", "near"), shift, 1.0)
     judged = or_not_slower(change, margin=1.05)
     assert (judged.verdict, bool(judged.reasons)) == (verdict, verdict is Verdict.INCONCLUSIVE)
     assert may_be_decided(change, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,22 +16,37 @@ from hockney.machine.activity import Moment
 from hockney.machine.facts import facts
 from hockney.measure import doctor as checkup
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, summarize_floor
-from hockney.worker.answers import FloorAnswer, HelloAnswer
+from hockney.model import MachineProbe
+from hockney.stats.states import CONTENTION
+from hockney.worker.answers import HelloAnswer, MeasureAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
 from hockney.worker.launch import launch
 from hockney.worker.session import WorkerSession
 
 
+def probes(floors_ns: Sequence[float], pace_ns: float = 0.6) -> list[MachineProbe]:
+    """Measurements with these floors before and after; their ranks have one pace."""
+    return [MachineProbe((floor_ns, floor_ns), ((pace_ns, 0.6), (pace_ns, 0.6))) for floor_ns in floors_ns]
+
+
 def test_one_steady_floor_is_one_state() -> None:
-    assert summarize_floor([27.0, 28.0, 27.0, 27.5]) == (FloorSeen("near", 27.25, 1.0),)
+    assert summarize_floor(probes([27.0, 28.0, 27.0, 27.5])) == (FloorSeen("near", 27.25, 1.0),)
 
 
 def test_two_floors_are_two_states_with_their_shares() -> None:
-    seen = summarize_floor([27.0] * 31 + [184.0] * 10)
+    changed = MachineProbe((27.0, 184.0), None)
+    seen = summarize_floor([*probes([27.0] * 30), *probes([184.0] * 9), changed])
     assert [one.state for one in seen] == ["near", "far", "mixed"]
     assert [one.share for one in seen] == [30 / 40, 9 / 40, 1 / 40]
     assert seen[1].median_ns == 184.0
+
+
+def test_contention_is_seen_where_no_load_and_no_steal_are() -> None:
+    seen = summarize_floor([*probes([27.0] * 60), *probes([27.0] * 20, pace_ns=1.1)])
+    assert seen == (FloorSeen("near", 27.0, 0.75), FloorSeen("near, contended", 27.0, 0.25))
+    (warning,) = checkup.warnings_after(PairFigures(floor=seen))
+    assert warning.cause == f"The CPUs were contended in 25% of the measurements: {CONTENTION}."
 
 
 @pytest.mark.parametrize(
@@ -187,20 +203,24 @@ def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert document["measured"]["clock_ns"] > 0
 
 
-@pytest.mark.parametrize(("duration_s", "times"), [(0.0, 2), (5.0, 5), (5.5, 6)])
-def test_the_floor_is_watched_for_the_whole_duration_and_twice_at_least(
+@pytest.mark.parametrize(("duration_s", "times"), [(0.0, 1), (5.0, 5), (5.5, 6)])
+def test_the_floor_is_watched_for_the_whole_duration_and_once_at_least(
     duration_s: float, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each read of the clock takes a second."""
     floors_ns: list[float] = []
+    measure = WorkerSession.measure
 
-    def floor(*_: Any, **__: Any) -> FloorAnswer:
+    def measured(session: WorkerSession, pattern: str, **how: Any) -> MeasureAnswer:
+        answer = measure(session, pattern, **how)
+        if answer.floor_ns is None or how["batch"] != 100:
+            return answer
         floors_ns.append(100.0 + len(floors_ns))
-        return FloorAnswer.model_construct(v=1, id=1, kind="floor", batch=1, half_round_trip_ns=[floors_ns[-1]])
+        return answer.model_copy(update={"floor_ns": (floors_ns[-1], floors_ns[-1])})
 
-    monkeypatch.setattr(WorkerSession, "floor", floor)
+    monkeypatch.setattr(WorkerSession, "measure", measured)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
     monkeypatch.setattr(checkup, "time", SimpleNamespace(monotonic=lambda: float(len(floors_ns)), sleep=lambda _: None))
-    measured = check_up(duration_s).measured
+    figures = check_up(duration_s).measured
     assert len(floors_ns) == times
-    assert (measured.floor_low_ns, measured.floor_high_ns) == (100.0, 99.0 + times)
+    assert (figures.floor_low_ns, figures.floor_high_ns) == (100.0, 99.0 + times)

@@ -88,7 +88,7 @@ def test_all_pairs_are_measured_until_they_are_precise() -> None:
     notes = sample(network, 60)
     assert network.now_s < 20
     for point, (status, reason) in notes.ends.items():
-        assert status is (PointStatus.PRECISE if point.pattern == RATE else PointStatus.BUDGET), reason
+        assert status is (PointStatus.PRECISE if point.pattern == RATE else PointStatus.TIME_UP), reason
 
 
 def test_latencies_end_after_ten_measurements() -> None:
@@ -122,7 +122,7 @@ def test_a_host_that_dies_is_found_within_ten_seconds_unless_a_limit_is_given(
         (66, "n[1-3]", RunStatus.PARTIAL, [3, 2]),  # a third of the time is left
         (67, "n[1-3]", RunStatus.PARTIAL, [3]),
         (10, "n[1-2]", RunStatus.PARTIAL, [2]),  # one host is no pair
-        (10, "n[1-3]", RunStatus.INTERRUPTED, [3]),
+        (10, "n[1-3]", RunStatus.STOPPED, [3]),
     ],
 )
 def test_the_other_hosts_are_measured_again_where_enough_of_the_time_is_left(

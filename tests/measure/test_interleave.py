@@ -187,7 +187,7 @@ def on_models(
 
 
 @pytest.mark.parametrize(
-    ("precision", "time_s", "end"), [(0.04, 20.0, PointStatus.PRECISE), (0.02, 3.0, PointStatus.BUDGET)]
+    ("precision", "time_s", "end"), [(0.04, 20.0, PointStatus.PRECISE), (0.02, 3.0, PointStatus.TIME_UP)]
 )
 def test_a_point_ends_when_ten_ratios_are_as_precise_as_asked_for(
     precision: float, time_s: float, end: PointStatus, store: Store, tmp_path: Path
@@ -248,15 +248,15 @@ def test_ctrl_c_before_the_first_measurement_ends_both_runs(
     monkeypatch.setattr(holder, name, interrupted)
     variants = Variant(plan(), {}), Variant(plan(), SLOW)
     outcomes = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
-    assert [outcome.status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
-    assert [store.run(outcome.run_id).status for outcome in outcomes] == [RunStatus.INTERRUPTED] * 2
+    assert [outcome.status for outcome in outcomes] == [RunStatus.STOPPED] * 2
+    assert [store.run(outcome.run_id).status for outcome in outcomes] == [RunStatus.STOPPED] * 2
 
 
 def test_one_side_alone_cannot_be_resumed(store: Store) -> None:
     variants = Variant(plan(), {}), Variant(plan(), SLOW)
     stopped = Silent(stop_after_rounds=1)
     _, new = interleave.measure(variants, load_catalogue(), store, stopped, command="hockney compare")
-    assert new.status is RunStatus.INTERRUPTED
+    assert new.status is RunStatus.STOPPED
     with pytest.raises(UsageError, match="in alternation with another and cannot be continued alone"):
         resume(str(new.run_id), load_catalogue(), store, Silent())
 

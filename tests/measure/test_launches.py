@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -127,3 +128,14 @@ def test_where_the_number_of_launches_is_fixed_there_are_no_more(
 ) -> None:
     _, _, launches = measured(monkeypatch, tmp_path / "r.db", ContendedMachine(1), more_launches=False)
     assert set(launches) == {6}
+
+
+def test_a_resumed_run_of_several_launches_makes_short_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One launch that had the whole time would be one value of the interval over launches."""
+    path = tmp_path / "r.db"
+    _, _, before = measured(monkeypatch, path, None, more_launches=True, unsteady=8)
+    with Store.open(path) as store:
+        run_id = running.resume("1", CATALOGUE, store, Silent()).run_id
+        launches = Counter(each.launch_id for row in store.points(run_id) for each in store.measurements(row).values())
+    assert len(launches) > max(before) + 5
+    assert max(list(launches.values())[max(before) :]) <= 8 * len(POINTS)

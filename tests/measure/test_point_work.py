@@ -85,11 +85,13 @@ def test_the_state_with_most_measurements_is_the_main_one() -> None:
     assert Work(make_point()).time_in_main_state() is None
 
 
-def test_measurements_of_another_batch_do_not_count() -> None:
-    work = seen(Work(make_point()), [27.0] * 9, [100.0] * 7 + [300.0] * 2, batches=[10] * 7 + [1] * 2)
+@pytest.mark.parametrize(("pattern", "counted"), [("oneway", 7), ("pingpong", 9)])
+def test_measurements_of_another_batch_do_not_count_if_of_a_stream(pattern: str, counted: int) -> None:
+    point = make_point(pattern=pattern)
+    work = seen(Work(point), [27.0] * 9, [100.0] * 7 + [300.0] * 2, batches=[10] * 7 + [1] * 2)
     time = work.time_in_main_state()
     assert time is not None
-    assert (time.value, time.n) == (100.0, 7)
+    assert (time.value, time.n) == (100.0, counted)
 
 
 def test_a_curve_is_taken_in_the_state_with_most_intervals() -> None:

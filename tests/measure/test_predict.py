@@ -22,7 +22,7 @@ from hockney.analysis.predict.basics import Basics, Figures
 from hockney.analysis.predict.change import changed, parse_change
 from hockney.analysis.predict.fit import Fit
 from hockney.errors import UsageError
-from hockney.measure.predict import DRAWS, Checked, Tick, Validation, predict_fitted, times_of, validate
+from hockney.measure.predict import DRAWS, Checked, Tick, Validation, model_of, predict, times_of, validate
 from hockney.measure.what_if import Tolerance, effects_of, tolerances_of
 from hockney.model import Point
 from hockney.results.runs import Run
@@ -148,7 +148,8 @@ def test_a_prediction_from_figures_without_an_interval_has_none() -> None:
     times = {8: single, 4096: interval}
     sizes = tuple(Basics(size, {"half": time, "gap": time}, acknowledged=1000) for size, time in times.items())
     short, long = (make_point(size, "shm") for size in (8, 4096))
-    predictions, *_ = predict_fitted(Fit(Figures("shm", None, sizes, {})), [short, long])
+    fit = Fit(Figures("shm", None, sizes, {}))
+    predictions, *_ = predict([short, long], {"shm": model_of(fit, [short, long])}, fit)
     of = {prediction.point: prediction for prediction in predictions}
     assert (of[short].low_ns, of[short].high_ns) == (None, None)
     assert (of[long].low_ns or 0) < of[long].time_ns < (of[long].high_ns or 0)
@@ -163,11 +164,12 @@ def test_the_draws_of_an_interval_are_announced_and_can_be_left_out() -> None:
         return lambda: None
 
     fit, point = Fit(Figures("shm", None, sizes, {})), make_point(8, "shm")
-    predictions, _, takes_s = predict_fitted(fit, [point], tick_of=tick_of, draws_s=0.0)
+    models = {"shm": model_of(fit, [point])}
+    predictions, _, takes_s = predict([point], models, fit, tick_of=tick_of, draws_s=0.0)
     assert announced == [("times", 1)]
     assert takes_s > 0
     assert [(each.point, each.low_ns) for each in predictions] == [(point, None)]
-    predict_fitted(fit, [point], tick_of=tick_of)
+    predict([point], models, fit, tick_of=tick_of)
     assert announced[1:] == [("times", 1), ("intervals", DRAWS)]
 
 

@@ -116,8 +116,8 @@ def test_points_are_searched_in_the_same_rounds_each_by_itself() -> None:
 
 def test_when_the_time_is_over_no_rate_is_added() -> None:
     notes = search(Queue(lambda: 10e3), 1e6, budget_s=2)
-    assert {status for status, _ in notes.ends.values()} == {PointStatus.PRECISE, PointStatus.BUDGET}
-    assert notes.ends[notes.added[-1]][0] is PointStatus.BUDGET
+    assert {status for status, _ in notes.ends.values()} == {PointStatus.PRECISE, PointStatus.TIME_UP}
+    assert notes.ends[notes.added[-1]][0] is PointStatus.TIME_UP
 
 
 def test_a_resumed_search_continues_with_its_rates() -> None:

@@ -206,7 +206,7 @@ def test_a_precise_point_that_was_measured_again_stays_precise_however_the_run_e
             sampler.run(1000)
     assert notes.rounds[-1][0].round == again[0].round, "it ended in that very round"
     assert notes.ends[twice] == (PointStatus.PRECISE, None)
-    unfinished = PointStatus.BUDGET if how == "time" else PointStatus.STOPPED
+    unfinished = PointStatus.TIME_UP if how == "time" else PointStatus.STOPPED
     assert unfinished in {notes.ends[point][0] for point in notes.added if point in notes.ends}
 
 

@@ -130,7 +130,7 @@ def test_a_fault_costs_one_point_and_the_rest_is_measured(
     assert status is PointStatus.FAILED
     assert reason is not None
     assert said in reason
-    assert {ended[point][0] for point in ended if point != LARGE} <= {PointStatus.PRECISE, PointStatus.BUDGET}
+    assert {ended[point][0] for point in ended if point != LARGE} <= {PointStatus.PRECISE, PointStatus.TIME_UP}
     assert not children()
 
 
@@ -160,7 +160,7 @@ def test_a_point_of_several_launches_is_judged_over_all_of_them(catalogue: Catal
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2, precision=1e-6)
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         series = Run(store, outcome.run_id).series[0]
-        assert series.status is PointStatus.BUDGET
+        assert series.status is PointStatus.TIME_UP
         assert series.reason is not None
         assert series.reason.startswith("all launches were made: ")
         assert f"; measurements in all: {len(series.measurements)} in 2 launches" in series.reason
@@ -179,7 +179,7 @@ def test_launches_that_differ_are_not_precise_together(tmp_path: Path) -> None:
             store.set_status(run_id, make_point(size), PointStatus.PRECISE)
         judge_over_launches(store, run_id)
         ends = [(row.status, row.reason) for row in store.points(run_id)]
-    assert ends[0][0] is PointStatus.BUDGET
+    assert ends[0][0] is PointStatus.TIME_UP
     assert ends[1] == (PointStatus.PRECISE, None)
 
 
@@ -194,12 +194,12 @@ WIDE = [100.0, 150.0] * 8
     ("of_each_launch", "end"),
     [
         ([(NARROW, NEAR)], PointStatus.PRECISE),
-        ([(NARROW[:4], NEAR)], PointStatus.BUDGET),  # fewer than one launch would need
+        ([(NARROW[:4], NEAR)], PointStatus.TIME_UP),  # fewer than one launch would need
         ([(NARROW[:5], NEAR)], PointStatus.PRECISE),
-        ([(WIDE, NEAR), (NARROW, FAR)], PointStatus.BUDGET),  # it was there more rarely
+        ([(WIDE, NEAR), (NARROW, FAR)], PointStatus.TIME_UP),  # it was there more rarely
         ([(WIDE[:4], NEAR), (NARROW, FAR)], PointStatus.PRECISE),
-        ([(NARROW, BETWEEN), (WIDE[:6], NEAR), (WIDE[:2], FAR)], PointStatus.BUDGET),
-        ([(NARROW, BETWEEN)], PointStatus.BUDGET),  # in no state at all
+        ([(NARROW, BETWEEN), (WIDE[:6], NEAR), (WIDE[:2], FAR)], PointStatus.TIME_UP),
+        ([(NARROW, BETWEEN)], PointStatus.TIME_UP),  # in no state at all
     ],
 )
 def test_launches_are_judged_by_the_state_of_most_measurements(
@@ -246,7 +246,7 @@ def test_one_launch_is_called_one(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db") as store:
         run_id = store.create_run(make_info(), [make_point(8)])
         store.write_round(run_id, measurements_with_medians(WIDE, launch_id=store.add_launch(run_id, make_launch())))
-        store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
+        store.set_status(run_id, make_point(8), PointStatus.TIME_UP, "the time was up")
         judge_over_launches(store, run_id)
         assert (store.points(run_id)[0].reason or "").endswith(f"; measurements in all: {len(WIDE)} in 1 launch")
 
@@ -268,7 +268,7 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
         series = {member.point.bytes: member for member in Run(store, outcome.run_id).series}
         assert sorted(series) == [1024, 1536, 4096]
         assert [len(one.launches) for one in series.values()] == [2, 2, 2]
-        store.set_status(outcome.run_id, points[0], PointStatus.BUDGET)  # so that there is something to resume
+        store.set_status(outcome.run_id, points[0], PointStatus.TIME_UP)  # so that there is something to resume
         running.resume("last", catalogue, store, display)
         assert len(store.points(outcome.run_id)) == 3
 
@@ -282,14 +282,14 @@ def test_ctrl_c_while_launches_are_judged_ends_the_run(
     monkeypatch.setattr(running, "judge_over_launches", interrupted)
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2)
     with Store.open(tmp_path / "r.db", readonly=True) as store:
-        assert store.run(outcome.run_id).status is outcome.status is RunStatus.INTERRUPTED
+        assert store.run(outcome.run_id).status is outcome.status is RunStatus.STOPPED
 
 
 def test_ctrl_c_keeps_every_round_and_resume_continues(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     asked: dict[str, Any] = {"precision": 1e-6, "time_s": 60}
     outcome = measure(catalogue, path, SMALL, LARGE, display=Silent(stop_after_rounds=3), **asked)
-    assert outcome.status is RunStatus.INTERRUPTED
+    assert outcome.status is RunStatus.STOPPED
     assert {status for status, _ in statuses(path, outcome.run_id).values()} == {PointStatus.STOPPED}
     assert not children()
     with Store.open(path) as store:
@@ -306,7 +306,7 @@ def test_a_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path:
         running.resume("last", catalogue, store, Silent())
         measurements = len(store.measurements(store.points(outcome.run_id)[0]))
     status, reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL]
-    assert status is PointStatus.BUDGET
+    assert status is PointStatus.TIME_UP
     assert reason is not None
     assert reason.startswith("the time was up: ")
     assert reason.endswith(f"; measurements in all: {measurements}")
@@ -326,7 +326,7 @@ def test_precise_points_of_one_launch_stay_so_and_those_of_several_are_judged_ag
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, launches=launches, time_s=0.1)
     with Store.open(tmp_path / "r.db") as store:
         store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)
-        store.set_status(outcome.run_id, LARGE, PointStatus.BUDGET)
+        store.set_status(outcome.run_id, LARGE, PointStatus.TIME_UP)
         running.resume("last", catalogue, store, StopsAtOnce())
     assert begins == [(True, counted)]
 
@@ -343,7 +343,7 @@ def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catal
     stopped = measure(catalogue, path, SMALL, display=Silent(stop_after_rounds=3), precision=1e-6, time_s=60)
     with Store.open(path) as store:
         for never in (make_info(suite="health"), make_info(plan={"interleaved": 1})):  # which cannot be resumed
-            store.finish_run(store.create_run(never, [SMALL]), RunStatus.INTERRUPTED)
+            store.finish_run(store.create_run(never, [SMALL]), RunStatus.STOPPED)
     complete = measure(catalogue, path, SMALL, precision=0.9, time_s=20)
     with Store.open(path) as store:
         assert running.resume("", catalogue, store, Silent(stop_after_rounds=5)).run_id == stopped.run_id
@@ -362,7 +362,7 @@ def test_launches_that_were_not_made_are_made_by_resume(catalogue: Catalogue, tm
                 raise KeyboardInterrupt
 
     outcome = measure(catalogue, path, SMALL, display=InTheSecond(), launches=3, precision=99.0, time_s=20)
-    assert outcome.status is RunStatus.INTERRUPTED
+    assert outcome.status is RunStatus.STOPPED
     assert not children()  # it came in the middle of a start
     display = Silent()
     with Store.open(path) as store:
@@ -440,7 +440,7 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
 
     monkeypatch.setattr(Store, "_insert", interrupted)
     outcome = measure(catalogue, path, SMALL, LARGE, precision=1e-6, time_s=60)
-    assert outcome.status is RunStatus.INTERRUPTED
+    assert outcome.status is RunStatus.STOPPED
     with Store.open(path, readonly=True) as store:
         assert [len(store.measurements(row)) for row in store.points(outcome.run_id)] == [1, 1]
 
@@ -505,7 +505,7 @@ def test_kill_9_leaves_no_orphans_and_resume_continues(tmp_path: Path) -> None:
     assert resumed.returncode == 3
     assert b"hockney run --resume" in said
     with Store.open(path, readonly=True) as store:
-        assert store.run(1).status is RunStatus.INTERRUPTED
+        assert store.run(1).status is RunStatus.STOPPED
 
 
 def test_two_runs_into_one_store(tmp_path: Path) -> None:

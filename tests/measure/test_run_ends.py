@@ -45,7 +45,7 @@ def test_a_failure_stays_one_when_a_run_is_resumed(tmp_path: Path) -> None:
         assert [run.status for run in store.runs()] == [RunStatus.PARTIAL]
 
 
-P, B, S, F = PointStatus.PRECISE, PointStatus.BUDGET, PointStatus.SKIPPED, PointStatus.FAILED
+P, B, S, F = PointStatus.PRECISE, PointStatus.TIME_UP, PointStatus.SKIPPED, PointStatus.FAILED
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_a_run_is_done_if_no_point_failed_and_one_was_measured(
     outcome = recorder.finish(plan, RunStatus.DONE, load(["shm"]), goes_on=before > 0)
     assert (outcome.status, outcome.failed) == (status, failed)
     assert store.run(recorder.run_id).status is status
-    interrupted = recorder.finish(plan, RunStatus.INTERRUPTED, load(["shm"]), goes_on=before > 0)
-    assert interrupted.status is RunStatus.INTERRUPTED
+    interrupted = recorder.finish(plan, RunStatus.STOPPED, load(["shm"]), goes_on=before > 0)
+    assert interrupted.status is RunStatus.STOPPED
 
 
 def test_a_run_of_the_harness_alone_is_done(store: Store) -> None:
@@ -115,7 +115,7 @@ def test_a_run_whose_points_all_failed_has_nothing_to_resume(tmp_path: Path) -> 
     call(path, "run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1ms", "--launches", "2")
     with Store.open(path) as store:
         store.set_status(1, Point("shm", "pingpong", 2, 8), PointStatus.FAILED, "rank 1 was killed by SIGKILL")
-        store.finish_run(1, RunStatus.INTERRUPTED)
+        store.finish_run(1, RunStatus.STOPPED)
     again = call(path, "run", "--resume")
     assert again.returncode == 2
     assert "run 1 has nothing left to measure" in again.stderr

@@ -117,7 +117,7 @@ def test_a_small_shared_memory_is_named_with_its_fix(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_group() -> Iterator[tuple[str, ...]]:
-    """The words before a command that has 400 MiB of memory; skips where no control group can be made."""
+    """The words before a command that has 200 MiB of memory; skips where no control group can be made."""
     tops = [Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")]
     top = next(top for top in tops if top.exists() or top == tops[-1])
     group = top / f"hockney-test-{os.getpid()}"
@@ -130,17 +130,17 @@ def small_group() -> Iterator[tuple[str, ...]]:
         files = [group / name for name in names if (group / name).exists()]
         if not files:
             pytest.skip("control groups do not limit memory here")
-        files[0].write_text(str(400 << 20))
+        files[0].write_text(str(200 << 20))
         yield ("sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh")
     finally:
         group.rmdir()
 
 
 def test_a_rank_that_a_memory_limit_killed_names_the_limit(small_group: tuple[str, ...], tmp_path: Path) -> None:
-    assert doctor(small_group)["facts"]["limits"]["memory_bytes"] == 400 << 20
-    seen = measure(small_group, tmp_path / "r.db", "shm", "256M")  # each rank needs more than hockney, and is ended
-    assert "limits memory to 400 MiB; this run needs" in seen.warnings["memory"]
-    assert "was killed by SIGKILL: its cgroup's memory limit of 400 MiB was reached" in seen.reasons["shm"]
+    assert doctor(small_group)["facts"]["limits"]["memory_bytes"] == 200 << 20
+    seen = measure(small_group, tmp_path / "r.db", "shm", "64M")  # hockney needs more than a rank, but is not ended
+    assert "limits memory to 200 MiB; this run needs" in seen.warnings["memory"]
+    assert "was killed by SIGKILL: its cgroup's memory limit of 200 MiB was reached" in seen.reasons["shm"]
     assert seen.reasons["shm"].endswith(fix_of("memory"))
 
 

@@ -12,8 +12,10 @@ from hockney.analysis.compare import Verdict
 from hockney.analysis.compare.values import Comparison, Difference, Range, Reason, ReasonCode, SeriesChange
 from hockney.cli.changes import notes
 from hockney.report.changes import (
+    bound_text,
     change_text,
     counts_text,
+    footer,
     names_of,
     only_in_sentence,
     protocol_text,
@@ -83,7 +85,7 @@ def same(high: float, **point: Any) -> SeriesChange:
     [
         ([(100.0, 110.0, False)], ("100 ns", "110 ns")),
         ([(300.0, 330.0, False), (100.0, 110.0, False), (200.0, None, False)], ("100-300 ns", "110-330 ns")),
-        ([(100.0, None, False), (2000.0, None, False)], ("100 ns-2.00 us", "-")),
+        ([(100.0, None, False), (2000.0, None, False)], ("100 ns-2.00 us", "–")),
         ([(100.0, 110.0, False), (200.0, 220.0, True)], ("100-200 ns†", "110-220 ns†")),
     ],
 )
@@ -116,14 +118,51 @@ def test_the_name_of_a_range_has_its_sizes_and_ranks_other_than_two(points: list
 @pytest.mark.parametrize(
     ("margin", "highs", "text"),
     [
-        (1.125, (1.02, 1.05), "New is equal within 12.5 % at 2 sizes"),
-        (1.01, (1.02, 1.063, 1.051), "New is equal within 6.3 % at 3 sizes"),
-        (1.0, (1.02,), "New is equal within 4.0 % at 8 B"),
+        (1.125, (1.02, 1.05), "New is equal at 2 sizes (a difference above 12.5 % would have shown)"),
+        (1.01, (1.02, 1.063, 1.051), "New is equal at 3 sizes (a difference above 6.3 % would have shown)"),
+        (1.0, (1.02,), "New is equal at 8 B (a difference above 4 % would have shown)"),
     ],
 )
 def test_equal_series_have_one_bound_that_holds_for_all(margin: float, highs: tuple[float, ...], text: str) -> None:
     """The margin, or the farthest end of an interval on either side, here -4 %."""
     assert counts_text(compared(*map(same, highs), margin=margin)) == text
+
+
+@pytest.mark.parametrize(
+    ("by", "digits"), [(0.05, "5"), (0.1251, "12.5"), (0.00123, "0.123"), (0.0001, "0.01"), (12.3456, "1230")]
+)
+def test_a_bound_has_three_digits(by: float, digits: str) -> None:
+    assert bound_text("slowdown", by) == f"a slowdown above {digits} % would have shown"
+
+
+JOINED = "In rows of several sizes: the median change, the outermost interval."
+APART = "Changes leave out extreme launches, base and new do not."
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ([same(1.02)], ""),
+        ([same(1.02, size_bytes=8), same(1.02, size_bytes=64)], JOINED),
+        ([same(1.02, size_bytes=8), same(1.02, pattern="ring")], ""),
+        ([replace(same(1.02), states=("near", "near"))], "Machine state: near."),
+        (
+            [replace(same(1.02, pattern=name), states=("near", new)) for name, new in (("a", "far"), ("b", "near"))],
+            "Machine state: near in run 1 and far in run 2 (1 series); near (1 series).",
+        ),
+        (
+            [replace(same(1.02, pattern=f"p{n}"), states=(name, name)) for n, name in enumerate("abca")],
+            "Machine state: a (2 series); b (1 series); …",
+        ),
+        ([replace(same(1.02), base_ns=100.0, new_ns=103.0)], APART),
+        ([replace(same(1.02), base_ns=100.0, new_ns=95.0)], APART),
+        ([replace(same(1.02), base_ns=100.0, new_ns=101.0)], ""),
+        ([replace(same(1.02), base_ns=100.0)], ""),
+        ([SeriesChange(make_point(8 << n), Verdict.SAME, shift=Shift(1.0, 1.0, 1.0, 1.0, 1, 1)) for n in (0, 1)], ""),
+    ],
+)
+def test_the_foot_of_the_table_says_what_its_rows_are_of(changes: list[SeriesChange], text: str) -> None:
+    assert footer(compared(*changes)) == text
 
 
 def test_without_noise_equal_series_are_within_the_margin() -> None:
@@ -133,7 +172,7 @@ def test_without_noise_equal_series_are_within_the_margin() -> None:
 
 def test_one_size_that_moved_has_its_change() -> None:
     slow = SeriesChange(make_point(4096), Verdict.SLOWER, shift=Shift(1.25, 1.2, 1.3, 0.95, 6, 6))
-    text = "New is slower at 4 KiB (+25.0 %), equal within 5 % at 2 sizes"
+    text = "New is slower at 4 KiB (+25.0 %), equal at 2 sizes (a difference above 5 % would have shown)"
     assert counts_text(compared(slow, same(1.0), same(1.0))) == text
 
 

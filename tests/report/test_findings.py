@@ -14,7 +14,7 @@ import hockney
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
-from hockney.report.findings import check_name, fact_text, fix_sentence, gap_text, sentence_of
+from hockney.report.findings import check_name, fact_text, fix_sentence, gap_text, others_of, sentence_of
 from hockney.stats.fit import Estimate
 
 
@@ -32,6 +32,19 @@ def test_a_gap_and_a_fix_without_words_are_their_codes() -> None:
 )
 def test_a_sentence_begins_with_a_capital_unless_with_a_name(code: str, facts: dict[str, Any], begins: str) -> None:
     assert sentence_of(Finding(code, Subject(), facts)).startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("code", "key", "others"),
+    [
+        ("outliers", "excess_ns", ["unix (1.00 us longer)", "shm (39.9 ns longer)"]),
+        ("yielding library", "seen", ["unix", "shm"]),
+    ],
+)
+def test_others_that_have_a_finding_are_named_with_their_own_figure(code: str, key: str, others: list[str]) -> None:
+    sizes = {"pipe": 333e3, "unix": 1000.0, "shm": 39.9}
+    group = [Finding(code, Subject(name), {key: Estimate(size, size / 2, size * 3)}) for name, size in sizes.items()]
+    assert others_of([*group, group[1]], lambda finding: finding.subject.transport) == others
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 12])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +19,14 @@ from hockney.cli.progress import idle_hosts_text
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import Fix, HockneyError
 from hockney.model import Point, PointStatus
+from hockney.report.classic.values import format_figure
 from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
 from hockney.report.words import figure_text
 from hockney.results.runs import open_results
 from hockney.results.store import Store
 from hockney.stats.interval import Estimate
-from hockney.units import format_ns
+from hockney.units import format_bytes, format_ns, format_rate
 from hockney.worker.libraries import Missing
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -433,7 +435,7 @@ def test_the_harness_takes_a_whole_repetition_of_its_ping_pong(tmp_path: Path) -
     ]
 
 
-@pytest.mark.parametrize("status", [PointStatus.BUDGET, PointStatus.PRECISE])
+@pytest.mark.parametrize("status", [PointStatus.TIME_UP, PointStatus.PRECISE])
 def test_two_launches_ask_for_a_third_unless_they_are_precise(
     status: PointStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -443,7 +445,7 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
         store.set_status(1, LATENCY.point, status)
     text = shown(tmp_path, capsys)
     wide = "After 2 launches an interval is about 6 times as wide as after 3."
-    assert (wide in text, "hockney run --resume 1" in text) == ((status is PointStatus.BUDGET,) * 2)
+    assert (wide in text, "hockney run --resume 1" in text) == ((status is PointStatus.TIME_UP,) * 2)
 
 
 @pytest.mark.parametrize(
@@ -451,14 +453,35 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
     [
         (Estimate(8320.0, 8240.0, 8400.0), False, ("8.32 us", "±1%")),
         (Estimate(8320.0, 4160.0, 8400.0), False, ("8.32 us", "±50%")),
-        (Estimate(8320.0, 4150.0, 8400.0), False, ("8.3 us", "(4.2–8.4)")),
-        (Estimate(8320.0, 8240.0, 8400.0), True, ("8.3 us", "(8.2–8.4)‡")),
-        (Estimate(100_000.0, 99_800.0, 100_300.0), True, ("100 us", "(99.8–100)‡")),
+        (Estimate(8320.0, 4150.0, 8400.0), False, ("8.32 us", "(4.15–8.40)")),
+        (Estimate(8320.0, 8240.0, 8400.0), True, ("8.32 us", "(8.24–8.40)‡")),
+        (Estimate(194.0, 160.0, 194.65), True, ("194 ns", "(160–195)‡")),
+        (Estimate(800e3, 800e3, 812e3), True, ("800 us", "(800–812)‡")),
+        (Estimate(58.9, 58.5, 63.1), True, ("58.9 ns", "(58.5–63.1)‡")),
         (Estimate(100_000.0, 99_990.0, 100_010.0), True, ("100 us", "‡")),
-        (Estimate(8320.0, 125.0, 2.1e6), False, ("8.3 us", "(0.12–2100)")),
+        (Estimate(8320.0, 125.0, 2.1e6), False, ("8.32 us", "(0.12–2,100.00)")),
         (Estimate(8320.0, 8320.0, 8320.0), False, ("8.32 us", "")),
-        (Estimate(0.0, 0.0, 12.0), True, ("0 ns", "(0–12)‡")),
+        (Estimate(0.0, 0.0, 12.0), True, ("0.00 ns", "(0.00–12.00)‡")),
     ],
 )
 def test_a_wide_interval_is_printed_with_both_ends(time: Estimate, is_range: bool, texts: tuple[str, str]) -> None:
     assert figure_text(time, format_ns, is_range=is_range) == texts
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [(format_ns, 1.0), (format_rate, 1e6), (format_figure, 1e-2), (lambda value: format_bytes(round(value)), 1.0)],
+)
+def test_a_value_is_within_its_ends_as_printed(text: Callable[[float], str], scale: float) -> None:
+    for number in range(1, 3000):
+        value = scale * 1.0123**number if number < 1200 else scale * (number - 1199) * 512
+        for below, above in ((1.0, 1.0014), (0.996, 1.0), (0.93, 1.04), (0.1, 1.0), (0.9, 30.0)):
+            shown, bounds = figure_text(Estimate(value, value * below, value * above), text, is_range=True)
+            assert shown == text(value)
+            if bounds != "‡":
+                ends = bounds.removeprefix("(").removesuffix(")‡").split("–")
+                digits = [shown.partition(" ")[0], *ends]
+                low, high = (float(end.replace(",", "")) for end in ends)
+                assert low <= float(digits[0].replace(",", "")) <= high, (shown, bounds)
+                assert len({len(each.partition(".")[2]) for each in digits}) == 1, (shown, bounds)
+                assert all(re.fullmatch(r"\d{1,3}(,\d{3})*(\.\d+)?", each) for each in digits), (shown, bounds)

@@ -37,7 +37,7 @@ def full(store: Store) -> int:
             ),
         ],
     )
-    store.set_status(run_id, make_point(8), PointStatus.BUDGET, "the time was up")
+    store.set_status(run_id, make_point(8), PointStatus.TIME_UP, "the time was up")
     store.set_status(run_id, SKIPPED, PointStatus.SKIPPED, "udp can't; see docs")
     store.add_warning(run_id, Warning_("governor", "cpu0", "Slow.", "Try performance."))
     store.finish_run(run_id, RunStatus.DONE)
@@ -80,7 +80,7 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "bytes": "8",
         "options": "",
         "role": "asked",
-        "status": "budget",
+        "status": "time up",
         "reason": "the time was up",
         "state": "near",
         "floor_ns": "27.5",
@@ -155,7 +155,7 @@ def test_json_names_its_format_and_the_request(store: Store, full: int) -> None:
         "label": 'a, "quoted"\nlabel',
         "command": info.command,
         "suite": info.suite,
-        "status": "done",
+        "status": "time up",
         "started_unix_s": info.started_unix_s,
         "finished_unix_s": store.run(full).finished_unix_s,
         "rounds": 1,

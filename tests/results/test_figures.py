@@ -133,19 +133,30 @@ def test_definitions_are_never_mixed() -> None:
     assert (figure.definition, figure.n_measurements, figure.n_left_out) == (other, 3, 2)
 
 
-def test_batches_are_never_mixed() -> None:
-    """Four measurements of one repetition, slower by the rest of a barrier, and six of a hundred."""
-    alone = [make_measurement(elapsed_ns=[[9000], [9000]], batch=1, round_=i) for i in range(4)]
-    many = [make_measurement(elapsed_ns=[[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
+STREAM = make_point(pattern="oneway")
+
+
+def test_batches_of_a_stream_are_never_mixed() -> None:
+    """Four measurements of one repetition, slower by the stream's start and end, and six of a hundred."""
+    alone = [make_measurement(STREAM, [[9000], [9000]], batch=1, round_=i) for i in range(4)]
+    many = [make_measurement(STREAM, [[20_000 + i], [20_000]], batch=100, round_=4 + i) for i in range(6)]
     (figure,) = figures_of(alone + many)
     assert (figure.batch, figure.n_measurements, figure.n_left_out) == (100, 6, 4)
     assert 100 <= figure.time.value < 100.1
     assert figure.time.low >= 100
 
 
+def test_of_other_patterns_the_measurements_of_all_batches_count() -> None:
+    """In each launch the machine had another speed, so a batch had another length."""
+    launches = [make_measurement(elapsed_ns=[[20_000] * 3] * 2, batch=100 + i, launch_id=i, round_=i) for i in range(6)]
+    (figure,) = figures_of(launches)
+    assert (figure.batch, figure.n_measurements, figure.n_launches, figure.n_left_out) == (105, 6, 6, 0)
+    assert figure.tails.p99_ns is None, "a sample is the mean of several repetitions"
+
+
 @pytest.mark.parametrize("batches", [(1, 100), (100, 1)])
 def test_of_equally_frequent_batches_the_largest_counts(batches: tuple[int, int]) -> None:
-    measurements = [make_measurement(batch=batch, round_=i) for batch in batches for i in range(3)]
+    measurements = [make_measurement(STREAM, batch=batch, round_=i) for batch in batches for i in range(3)]
     (figure,) = figures_of(measurements)
     assert (figure.batch, figure.n_measurements) == (100, 3)
 
@@ -204,6 +215,18 @@ def test_scatter_between_and_within_launches_and_launches_needed() -> None:
         assert figure.within_launches == pytest.approx(within, rel=0.15)
         launch = math.hypot(between, within * math.sqrt(math.pi / 2 / 8))
         assert figure.launches_needed == pytest.approx((1.96 * launch / 0.01) ** 2, rel=0.3)
+
+
+def test_a_figure_that_missed_its_precision_needs_more_launches_than_it_has() -> None:
+    """The number needed is by whole launches only, where there are six; the interval is of all."""
+    whole = launches_of(100, 102, 98, 101, 99, 100.5)
+    measurements = [*whole, *measurements_with_medians([115], launch_id=6)]
+    (of_all,) = figures_of(measurements)
+    assert of_all.precision is not None
+    (missed,) = figures_of(measurements, precision=0.99 * of_all.precision)
+    assert (missed.n_launches, missed.launches_needed) == (7, 8)
+    (reached,) = figures_of(measurements, precision=1.01 * of_all.precision)
+    assert reached.launches_needed in range(8)
 
 
 def test_p99_needs_single_repetitions() -> None:

@@ -24,7 +24,9 @@ from tests.shared import finished
 import hockney
 from hockney.errors import StoreError, UsageError
 from hockney.model import Measurement, PointStatus, RunStatus, Warning_
+from hockney.report.classic.configuration import configuration_tables
 from hockney.results.figures import main_state
+from hockney.results.runs import Run
 from hockney.results.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +73,24 @@ def moved(measurement: Measurement, round_: int, floor_ns: tuple[float, float]) 
 def results(path: Path) -> Iterator[hockney.Results]:
     with hockney.open(path) as opened:
         yield opened
+
+
+def test_the_library_of_a_transport_is_that_of_its_jobs_of_two_ranks(store: Store) -> None:
+    """One rank alone takes another way than two, and jobs that did not begin have no name."""
+    run_id = store.create_run(make_info(), POINTS)
+    for transport, ranks, library in (
+        ("mpi@a", 2, "Open MPI 4.1.4 (ob1:vader:cma)"),
+        ("mpi@a", 4, "Open MPI 4.1.4 (ob1:vader)"),
+        ("mpi@a", 1, "Open MPI 4.1.4 (ob1:tcp)"),
+        ("mpi@a", 2, ""),
+        ("mpi@b", 4, "Open MPI 4.1.4 (ob1:vader)"),
+        ("mpi@b", 1, "Open MPI 4.1.4 (ob1:tcp)"),
+    ):
+        store.add_launch(run_id, make_launch(transport, ranks=ranks, library=library))
+    run = Run(store, run_id)
+    assert run.libraries == {"mpi@a": "Open MPI 4.1.4 (ob1:vader:cma)", "mpi@b": "Open MPI 4.1.4 (ob1:vader)"}
+    of_report = {here for table in configuration_tables("atlas", run) for _, _, here in table.rows}
+    assert "Open MPI 4.1.4 (ob1:vader); Open MPI 4.1.4 (ob1:vader:cma)" in of_report
 
 
 @pytest.fixture

@@ -232,4 +232,4 @@ def test_ctrl_c_ends_the_command_and_not_its_hosts(tmp_path: Path) -> None:
     assert "hockney run --resume 1" in shown + more
     assert "Traceback" not in more
     with open_results(tmp_path / "r.db") as results:
-        assert results.run(1).status is RunStatus.INTERRUPTED
+        assert results.run(1).status is RunStatus.STOPPED

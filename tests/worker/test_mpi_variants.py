@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,9 +30,15 @@ TRANSPORTS = ["mpi", *(f"mpi:{variant}" for variant in VARIANTS)]
 EVERY_TRANSPORT = pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=["mpi", "mpi:persistent", "mpi:rma"]))
 
 
-def job(library: Library, transport: str, ranks: int = 2, recipe: Recipe | None = None) -> StartCommand:
+def job(
+    library: Library,
+    transport: str,
+    ranks: int = 2,
+    recipe: Recipe | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> StartCommand:
     executable = build_worker(recipe or library.recipe)
-    return launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library)
+    return launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library, environment)
 
 
 def check_mailbox(library: Library, transport: str, ranks: int) -> WorkerSession:
@@ -149,6 +156,20 @@ def test_buffered_sends_of_more_than_the_buffer_holds(mpi: Library) -> None:
             session.measure("pingpong", bytes=(16 << 20) + 1)
         assert refusal.value.unsupported
         session.close()
+
+
+@EVERY_MPI
+@pytest.mark.parametrize("transport", ["mpi", "mpi:persistent"])
+def test_calls_of_sched_yield_are_counted(mpi: Library, transport: str) -> None:
+    """The wheel of MPICH calls it while it waits, Open MPI if it is told to, MPICH's own build never."""
+    for asked in ("0", "1"):
+        is_told = mpi.kind == "openmpi" and asked == "1"
+        command = job(mpi, transport, environment={"OMPI_MCA_mpi_yield_when_idle": asked})
+        with WorkerSession(command) as session:
+            session.hello()
+            yields = session.measure("pingpong", bytes=8, batch=100, samples=10, timeout_s=60).counters["yields"]
+            session.close()
+        assert (min(yields) > 0) is (mpi.is_wheel or is_told), (asked, yields)
 
 
 @EVERY_MPI

@@ -130,9 +130,18 @@ def test_a_session_from_hello_to_quit(mpi: Library | None) -> None:
         assert [len(series) for series in answer.elapsed_ns] == [7, 7]
         assert answer.verified
         if hello.floor_why is None:
-            assert len(session.floor(samples=5).half_round_trip_ns) == 5
+            assert (answer.floor_kind, len(answer.floor_ns or ())) == ("line", 2)
         session.close()
     assert not session.channel.noise
+
+
+@EVERY_JOB
+def test_where_memory_runs_out_the_kernel_ends_a_rank_first(mpi: Library | None) -> None:
+    own = Path("/proc/self/oom_score_adj")
+    before = own.read_text()
+    with WorkerSession(job(mpi)) as session:
+        assert {Path(f"/proc/{rank.pid}/oom_score_adj").read_text() for rank in session.hello().ranks} == {"1000\n"}
+    assert own.read_text() == before
 
 
 @EVERY_MPI

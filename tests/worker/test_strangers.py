@@ -49,7 +49,7 @@ def test_a_refused_stranger_is_reported(tmp_path: Path) -> None:
         assert session.measure("pingpong", bytes=64).verified
     tally = Tally()
     tally.strangers.update({"tcp": 2, "udp": 0})
-    (warning,) = tally.warnings(load(["tcp"]))
+    (warning,) = tally.warnings(load(["tcp"]), {})
     assert (warning.kind, warning.subject) == ("stranger", "tcp")
     assert warning.cause.startswith("2 connections to the ranks of tcp")
 

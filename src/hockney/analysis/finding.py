@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hockney.errors import Fix
+from hockney.model import Warning_
 
 Facts = Mapping[str, Any]
 """Figures and names: Estimate, number, text, or a sequence of them. The end of a key is its unit: `_ns`, `_bytes`,
@@ -58,11 +59,6 @@ class Finding:
         """Whether something is wrong, and not only worth knowing."""
         return self.code in _PROBLEMS
 
-    @property
-    def is_notable(self) -> bool:
-        """False for a documented size at which the curve shows no switch: only complete lists have it."""
-        return self.facts.get("answer") != "not seen"
-
 
 @dataclass(frozen=True)
 class Note:
@@ -96,6 +92,12 @@ class NotChecked:
 def as_warned(remedy: str) -> Fix:
     """The remedy of a warning that is stored with the run, in its own words."""
     return Fix("as warned", facts={"remedy": remedy})
+
+
+def load_of(warnings: Iterable[Warning_]) -> Warning_ | None:
+    """The load of other programs: the last that was seen during a run, else before it."""
+    by_kind = {warning.kind: warning for warning in warnings}
+    return by_kind.get("others") or by_kind.get("load")
 
 
 @dataclass(frozen=True)

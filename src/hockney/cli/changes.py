@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hockney.analysis.compare import Comparison, Range, SeriesChange
+from hockney.analysis.compare import Comparison, Range, ReasonCode, SeriesChange
 from hockney.cli.rerun import command_line, fix_text, typed
 from hockney.cli.words import SHORT_NOTE
 from hockney.report import changes
 from hockney.stats import CONFIDENCE
+
+NOTES_MAX = 3  # on a screen
 
 
 def notes(comparison: Comparison, *, everything: bool = False, more: str = "--json") -> list[str]:
@@ -26,14 +28,17 @@ def notes(comparison: Comparison, *, everything: bool = False, more: str = "--js
     lines += [warning] if warning else []
     for run, points in ((comparison.base, comparison.only_base), (comparison.new, comparison.only_new)):
         lines += [changes.only_in_sentence(run, points)] if points else []
-    listed = (change for change in comparison.changes if everything or not change.is_without_common_state)
+    listed = (change for change in comparison.changes if everything or not change.has(ReasonCode.NO_COMMON_STATE))
     return [*lines, SHORT_NOTE] if any(change.is_short for change in listed) else lines
 
 
 def caution(comparison: Comparison) -> str | None:
-    """The warning of drift with the command that shows how to confirm it: it cannot know the variants."""
-    warning = changes.caution_sentence(comparison)
-    return warning and f"{warning} To confirm, measure with --interleave ({typed('compare', '--help')})."
+    """A warning that drift of the machine may explain the changes; None if that is unlikely."""
+    if comparison.interleaved or not (comparison.has_no_cause or comparison.drifting):
+        return None
+    sleeping = ", ".join(comparison.drifting)
+    why = "No known cause" if comparison.has_no_cause else f"Ranks sleep while they wait on {sleeping}"
+    return f"{why}: it may be drift. To confirm, measure with --interleave ({typed('compare', '--help')})."
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -82,7 +87,7 @@ def _series_json(change: SeriesChange) -> dict[str, Any]:
         "verdict": change.verdict.value,
         "reason": changes.reason_text(change.reasons),
         "reason_codes": [reason.code.value for reason in change.reasons],
-        "states": [] if change.state is None else [change.state],
+        "states": Range((change,)).states,
         "base_ns": change.base_ns,
         "new_ns": change.new_ns,
         "short": change.is_short,

@@ -197,7 +197,6 @@ def _spread(value: Estimate | None, *, is_range: bool = False) -> str:
     """`±0.3%`, or both ends; empty without bounds."""
     if value is None:
         return ""
-    is_narrow = not is_range and 0 < value.relative < 0.0995
-    return (
-        f"±{max(0.001, value.relative):.1%}" if is_narrow else figure_text(value, format_figure, is_range=is_range)[1]
-    )
+    if not is_range and 0 < value.relative < 0.0995:
+        return f"±{max(0.001, value.relative):.1%}"
+    return figure_text(value, format_figure, is_range=is_range)[1]

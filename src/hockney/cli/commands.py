@@ -103,18 +103,14 @@ def hockney(ctx: click.Context, /, **common: Any) -> None:
 def _welcome(ctx: click.Context, *, as_json: bool, store: Path | None) -> None:
     """Print the main commands with examples, and the last run if there is one."""
     last: dict[str, Any] | None = None
-    ending = ""
     try:
         for run in stored_runs(store)[-1:]:
-            from hockney.report.words import ending_text  # 30 modules, needed only where runs are stored
-
-            ending = ending_text(run.status, run.points)
             last = {
                 "number": run.id,
                 "label": run.label,
                 "suite": run.suite,
                 "started": local_time(run.started_unix_s),
-                "status": run.status.value,
+                "status": run.ending,
             }
     except HockneyError as error:
         last = {"error": error_text(error)}
@@ -136,7 +132,7 @@ def _welcome(ctx: click.Context, *, as_json: bool, store: Path | None) -> None:
         end = f"The results cannot be read: {last['error']}"
     else:
         label = f" ({last['label']})" if last["label"] else ""
-        end = f"Last run: {last['number']}{label}, {last['suite']}, {last['started']}, {ending}.\n"
+        end = f"Last run: {last['number']}{label}, {last['suite']}, {last['started']}, {last['status']}.\n"
         end += f"See it: {typed('show', 'last')}"
     click.echo(printable(end))
 

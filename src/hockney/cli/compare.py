@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from hockney.analysis.compare import Comparison
     from hockney.measure.plan import RunOptions
 
-_LINES_MAX = 5  # besides the rows: the head of the table, notes, and the summary
 # The options of `hockney run` that both variants share.
 _SHARED = {
     *("transport", "ranks", "sizes", "options", "precision", "time_s", "launches", "hosts", "cpus"),
@@ -92,7 +91,6 @@ def compare(
     of a pattern or suite in alternation: both see the same machine.
     """
     from hockney.analysis.compare import Verdict, compare_runs
-    from hockney.analysis.compare.comparison import names_of_pair
 
     if base is None or (new is None) != interleave:
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
@@ -103,9 +101,7 @@ def compare(
         raise UsageError("options of measuring need --interleave: two stored runs are only read")
     with Store.open(store, readonly=True) as results:
         runs = results.find_run(base), results.find_run(new)
-        is_pair = names_of_pair(*(results.run(run).info for run in runs)) is not None
-        usual = 1.01 if is_pair else 1.0  # the size of the environment alone moves times by some tenths of a per cent
-        comparison = compare_runs(results, *runs, margin=usual if margin is None else 1 + margin)
+        comparison = compare_runs(results, *runs, margin=0.0 if margin is None else 1 + margin)
     if as_json:
         from hockney.cli.changes import caution, comparison_json
 
@@ -148,7 +144,7 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
         )
         outcomes = measure((base, new), catalogue, results, display, command=command_line("compare"))
         runs = [str(outcome.run_id) for outcome in outcomes]
-        if any(outcome.status is RunStatus.INTERRUPTED for outcome in outcomes):
+        if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
             raise HockneyError(f"stopped; the measurements are stored as runs {' and '.join(runs)}")
         points = [(side, row) for side, run in zip(_SIDES, runs, strict=True) for row in results.points(int(run))]
     failed = [(side, row) for side, row in points if row.status is PointStatus.FAILED]
@@ -174,8 +170,8 @@ def _refuse_contradictions(
 
 
 def _print(comparison: Comparison, *, everything: bool) -> None:
-    from hockney.analysis.compare import Verdict
-    from hockney.cli.changes import notes
+    from hockney.analysis.compare import ReasonCode, Verdict
+    from hockney.cli.changes import NOTES_MAX, notes
     from hockney.cli.words import SHORT_NOTE
     from hockney.report import changes
 
@@ -188,31 +184,25 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     ]
     names = changes.names_of(comparison)
     nothing = changes.nothing_sentence(comparison)
-    listed = [each for each in comparison.ranges if not (nothing or each.first.is_without_common_state)]
+    listed = [each for each in comparison.ranges if not (nothing or each.first.has(ReasonCode.NO_COMMON_STATE))]
     ranges = comparison.ranges if everything else listed
     render.table(
         columns,
         [changes.row(alike, comparison, names) for alike in ranges],
         narrow=[changes.narrow_row(alike, comparison, names) for alike in ranges],
     )
-    room = _LINES_MAX * max(100, render.line_width()) // render.line_width() - bool(ranges)
-    if not everything:
-        for sentence in changes.states_sentence(comparison) or filter(None, [nothing]):
-            room -= render.say(sentence)
+    said = [changes.footer(comparison)] if ranges else []
     below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
     if everything:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
-        below += changes.range_sentences(others, comparison)
+        said += below + changes.range_sentences(others, comparison)
+    else:
+        said += [*(changes.states_sentence(comparison) or [nothing or ""]), *below[:NOTES_MAX]]
+    hidden = 0 if everything else len(below[NOTES_MAX:])
     launches = "{} and {} launches".format(*comparison.launches)
     summary = f"run {comparison.base} -> run {comparison.new}, {launches}"
     if everything or not nothing:
         summary = f"{changes.counts_text(comparison)}; {summary}"
-    room -= len(render.said(f"{summary}; 9 more notes: --all"))
-    hidden = 0
-    for note in below:
-        lines = render.said(note)
-        if everything or len(lines) <= room:
-            room -= render.lines(lines)
-        else:
-            hidden += 1
-    render.say(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))
+    said.append(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))
+    for sentence in filter(None, said):
+        render.say(sentence)

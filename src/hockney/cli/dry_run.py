@@ -8,7 +8,7 @@ from hockney.cli import render
 from hockney.cli.progress import idle_hosts_text, short_text
 from hockney.cli.render import TableColumn
 from hockney.cli.words import sizes_text
-from hockney.measure.estimate import first_rounds_s, is_too_short
+from hockney.measure.estimate import first_rounds_s
 from hockney.measure.plan import Plan, RunOptions, make_plan, refuse_empty, transport_words
 from hockney.model import CurveKey, Point, curve_of
 from hockney.report.words import size_text
@@ -59,8 +59,8 @@ def _print(plan: Plan) -> None:
     idle = idle_hosts_text(plan.as_json(), max(point.ranks for point in plan.points))
     if idle:
         render.note(f"{idle}.")
-    if is_too_short(plan.time_s, first_s, plan.launches):
-        render.note(f"{short_text(plan)}.", style="yellow")
+    if short := short_text(plan):
+        render.note(f"{short}.", style="yellow")
 
 
 def _rows(points: Iterable[Point], plan: Plan) -> list[list[str]]:

@@ -22,15 +22,7 @@ from hockney.cli.words import (
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
 from hockney.report.sheet import OTHER_STATE, is_other, marks_text
-from hockney.report.words import (
-    RANGE_MARK,
-    cell_text,
-    ending_text,
-    known_text,
-    launches_text,
-    placement_text,
-    size_text,
-)
+from hockney.report.words import RANGE_MARK, cell_text, known_text, launches_text, placement_text, size_text
 from hockney.results.figures import Figure
 from hockney.results.rates import at_rate
 from hockney.results.runs import Run, Series
@@ -257,13 +249,11 @@ def main_state_of(shown: Iterable[Series]) -> str:
 def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], state: str | None) -> None:
     """The run, the machine, libraries and CPUs, whether figures have intervals, and the `state` that was chosen."""
     info, facts = run.info, run.facts
-    ending = ending_text(run.status, {member.status for member in run.series})
-    render.title(f"R{run.name[1:]}: {info.suite}, {local_time(info.started_unix_s)}, {ending}", first=True)
+    render.title(f"R{run.name[1:]}: {info.suite}, {local_time(info.started_unix_s)}, {run.ending}", first=True)
     model = facts.get("cpu", {}).get("model") or "unknown CPU"
     render.note(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
     transports = {member.point.transport for member in shown}
-    libraries = {launch.transport: launch.library for launch in run.launches.values()}
-    for transport, library in libraries.items():
+    for transport, library in run.libraries.items():
         if transport in transports and library:
             render.note(f"{transport}: {library}")
     placement = " ".join(filter(None, (placement_text(run), f"{launches_text(run)}." * (run.launch_count > 1))))

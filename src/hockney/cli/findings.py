@@ -23,6 +23,7 @@ from hockney.report.findings import (
     grouped,
     layer_text,
     note_text,
+    others_of,
     sentence_of,
     title_of,
 )
@@ -95,13 +96,12 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
     groups = grouped(explanation.findings)
-    notable = [group for group in groups if group[0].is_notable]
     state = _main_state(explanation)
     notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
     gaps = _gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
-    for group in notable[:_FINDINGS_MAX]:
+    for group in groups[:_FINDINGS_MAX]:
         lines = finding_lines(group, names, state, is_short=True)
         if shown and len(lines) > room:
             break
@@ -166,7 +166,7 @@ def _main_state(explanation: Explanation) -> str:
 def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> tuple[str, str, str]:
     """The title with the evidence and the other transports, the likely cause, and the fix; "" where there is none."""
     finding = group[0]
-    also = ", ".join(dict.fromkeys(name for name in map(name_of, group) if name != name_of(finding)))
+    also = ", ".join(others_of(group, name_of))
     head = f"{name_of(finding)}: {title_of(finding)}. {evidence_of(finding)}".removeprefix(": ").strip()
     fix = f"Fix: {_sentence(finding.fix)}" if finding.fix else ""
     return head + (f" Also on {also}." if also else ""), cause_of(finding), fix

@@ -19,7 +19,7 @@ from hockney.model import IMPORTED
 from hockney.results.formats import ReadOutputs, read_outputs
 from hockney.results.formats.lines import decode
 from hockney.results.store import Store
-from hockney.units import RANKS_MAX, counted, parse_count
+from hockney.units import RANKS_MAX, counted
 
 _NAME = re.compile(r"[\w.:@+-]{1,80}", re.ASCII)
 
@@ -58,15 +58,13 @@ def import_(
     unknown, or needs an option. docs/import.md lists the pattern of each figure.
     """
     from hockney.cli.measuring import command_line
-    from hockney.cli.run_options import parse_pair
+    from hockney.cli.run_options import parse_pair, read_count
     from hockney.results.importing import ImportOptions, store_outputs
 
     for option, name in (("--transport", transport), ("--pattern", pattern)):
         if name is not None and not _NAME.fullmatch(name):
             raise UsageError(f"{option} '{name}' is not a name: write letters, digits and @ : . _ + -")
-    count = None if ranks is None else parse_count(ranks, RANKS_MAX)
-    if ranks is not None and count is None:
-        raise UsageError(f"'{ranks}' is not a number of ranks: write 1 to {RANKS_MAX}, for example --ranks 2")
+    count = None if ranks is None else read_count("ranks", RANKS_MAX, ranks)
     given = ImportOptions(transport, pattern, count, dict(parse_pair("an option", word) for word in options))
     texts = {path: _text(path) for path in files}
     if len({*texts.values()}) < len(files):

@@ -86,12 +86,11 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     is_empty = not any(figure.has_interval for figure in figures)
     is_search = isinstance(tables, HighestRates)
     if isinstance(tables, HighestRates):
-        is_empty = not any(rate.is_over for rate in tables.rates)
+        is_empty = not tables.has_result
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {
             "run": outcome.run_id,
-            "status": outcome.status.value,
             "failed_points": outcome.failed,
             "store": str(results.path),
             **run_as_json(run),
@@ -153,20 +152,20 @@ def measuring(
 def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_search: bool) -> str:
     """The line on standard error below the result: whether the time was up, and the next commands."""
     run_id = outcome.run_id
-    if outcome.status is RunStatus.INTERRUPTED:
+    if outcome.status is RunStatus.STOPPED:
         more = f"; it was stopped early: {typed('run', '--resume', run_id)} continues"
     elif outcome.status is RunStatus.PARTIAL:
         what = f"{counted(outcome.failed, 'point')} failed" if outcome.failed else "nothing could be measured"
         more = f"; {what}: {typed('show', run_id, '--all')} shows why"
     elif is_empty:
         asked = percent_digits(run.info.plan["precision"])
-        nothing = "no search has ended" if is_search else f"nothing is known to {asked} %"
-        more = f"; {nothing} yet.{fixed(further(run))}"
+        nothing = "no search has found its highest rate" if is_search else f"nothing is known to {asked} % yet"
+        more = f"; {nothing}.{fixed(further(run))}"
     else:
         plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
-    is_early = any(series.status is PointStatus.BUDGET for series in run.series)
+    is_early = any(series.status is PointStatus.TIME_UP for series in run.series)
     reached = math.inf if is_search else precision_reached(run)
     how = f": half of the figures are within {percent_text(reached)}" if reached < math.inf else ""
     return f"Saved as run {run_id} in {path}{f'; time is up{how}' if is_early else ''}{more}"

@@ -78,12 +78,11 @@ class ProgressDisplay(Display):
             f"or for {format_duration_s(plan.time_s)}, but at least {least}; "
             "Ctrl-C keeps all measurements"
         )
-        first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
         idle = idle_hosts_text(plan.as_json(), max((point.ranks for point in plan.points), default=0))
         if idle:
             self.say(f"{idle}.")
-        if not goes_on and is_too_short(plan.time_s, first_s, plan.launches):
-            self.say(short_text(plan))
+        if not goes_on and (short := short_text(plan)):
+            self.say(short)
 
     def launched(self, launch: Launch) -> None:
         """Print the library and the CPUs of the ranks, once for all launches in which they are the same."""
@@ -212,9 +211,11 @@ class PairsDisplay(ProgressDisplay):
         """Print nothing: the result has each reason why pairs failed."""
 
 
-def short_text(plan: Plan) -> str:
-    """The warning that the time of a plan is too short, with a time that is enough."""
+def short_text(plan: Plan) -> str | None:
+    """The warning that the time of a plan is too short, with a time that is enough; None where it is enough."""
     first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
+    if not is_too_short(plan.time_s, first_s, plan.launches):
+        return None
     network = " at 1 Gbit/s" if plan.hosts else ""
     return (
         f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}{network}. "

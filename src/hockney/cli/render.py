@@ -13,6 +13,7 @@ import shutil
 import sys
 import textwrap
 import time
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -134,12 +135,7 @@ def title(text: str, *, first: bool = False) -> int:
 
 def say(text: str = "") -> int:
     """A sentence that may be searched for in a log: one line in a pipe."""
-    return lines(said(text))
-
-
-def said(text: str) -> list[str]:
-    """The lines that `say` prints."""
-    return wrapped(text) if is_terminal() else [text]
+    return lines(wrapped(text) if is_terminal() else [text])
 
 
 def note(text: str, *, style: str = "") -> int:
@@ -188,11 +184,10 @@ def table(
         else:
             cells = [printable(text, keep="") for text in row]
             blocks[-1][1].append(cells + [""] * (len(described) - len(cells)))
-    if not any(block for _, block in blocks):
+    printed = [row for _, block in blocks for row in block]
+    if not printed:
         return 0
-    longest = [
-        max((len(row[place]) for _, block in blocks for row in block), default=0) for place in range(len(described))
-    ]
+    longest = [max(map(text_width, texts)) for texts in zip(*printed, strict=True)]
     natural = [max(len(column.title), length) for column, length in zip(described, longest, strict=True)]
     parts, least = [list(range(len(described)))], natural
     fits = fits or is_terminal() or os.environ.get("COLUMNS", "").lstrip("0").isdecimal()
@@ -279,12 +274,19 @@ def _grown(places: Sequence[int], least: Sequence[int], natural: Sequence[int], 
     return widths
 
 
+def text_width(text: str) -> int:
+    """The columns of a terminal that a text takes: two for a wide character (CJK, emoji), none for a combining one."""
+    shown = [each for each in text if unicodedata.category(each) not in ("Mn", "Me", "Cf")]
+    return len(shown) + sum(unicodedata.east_asian_width(each) in "WF" for each in shown)
+
+
 def _cell(text: str, width: int, *, right: bool) -> list[str]:
     """The lines of a cell; what has no room in the column even so is broken anywhere."""
     lines: list[str] = []
     for line in [text] if right and len(text) <= width else wrapped(text, width):
         lines += textwrap.wrap(line, width, break_on_hyphens=False) if len(line) > width else [line]
-    return [line.rjust(width) if right else line.ljust(width) for line in lines]
+    blanks = (" " * (width - text_width(line)) for line in lines)
+    return [blank + line if right else line + blank for line, blank in zip(lines, blanks, strict=True)]
 
 
 def _print_part(
@@ -296,7 +298,7 @@ def _print_part(
         cells = [_cell(row[place], width, right=columns[place].right) for place, width in widths.items()]
         height = max(map(len, cells))
         for cell in cells:
-            blank = [" " * len(cell[0])] * (height - len(cell))
+            blank = [" " * text_width(cell[0])] * (height - len(cell))
             cell[:] = blank + cell if is_head else cell + blank
         styles = ["bold" if is_head else columns[place].style for place in widths]
         for parts in zip(*cells, strict=True):

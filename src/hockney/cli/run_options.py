@@ -87,12 +87,12 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     return replace(
         placement,
         transports=transports,
-        ranks=tuple(_number("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
+        ranks=tuple(read_count("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
         sizes=sizes or (() if deadline_ns is None else (1024,)),  # each size is a separate search
         options=options,
         precision=words.get("precision"),
         time_s=words.get("time_s"),
-        launches=None if launches is None else _number("launches", LAUNCHES_MAX, launches),
+        launches=None if launches is None else read_count("launches", LAUNCHES_MAX, launches),
         oversubscribe=bool(words.get("oversubscribe")),
         timeout_s=read_limit(words.get("limit")),
         refine=words.get("refine"),
@@ -108,10 +108,11 @@ def _background(word: str | None) -> tuple[str | None, int | None]:
     name, colon, ranks = (word or "").partition(":")
     if word is not None and name not in BACKGROUNDS:
         raise unknown("background", name, BACKGROUNDS)
-    return name or None, _number("ranks", RANKS_MAX, ranks) if colon else None
+    return name or None, read_count("ranks", RANKS_MAX, ranks) if colon else None
 
 
-def _number(what: str, most: int, word: str) -> int:
+def read_count(what: str, most: int, word: str) -> int:
+    """A whole number from 1 to `most`. Raises UsageError."""
     number = parse_count(word, most)
     if number is None:
         raise UsageError(f"'{word}' is not a number of {what}: write 1 to {most}, for example --{what} 6")
@@ -135,7 +136,7 @@ def read_placement(words: Mapping[str, Any]) -> RunOptions:
         raise UsageError("ranks can't be placed here, because the system refuses to pin them: leave out --map")
     if interface is not None and len(hosts) < 2 and not words.get("machine"):
         raise UsageError("--interface is for messages between hosts: name them with --hosts")
-    per_host = tuple(_number("per-node", RANKS_MAX, word) for word in names("--per-node", words.get("per_node", ())))
+    per_host = tuple(read_count("per-node", RANKS_MAX, word) for word in names("--per-node", words.get("per_node", ())))
     if per_host and len(hosts) < 2:
         raise UsageError("--per-node places ranks on several hosts: name them with --hosts")
     asked, source = words.get("launcher"), "--launcher"

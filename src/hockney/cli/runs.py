@@ -11,7 +11,6 @@ from hockney.cli import render
 from hockney.cli.common import command, complete, parse_label, stored_runs
 from hockney.cli.render import TableColumn, local_time
 from hockney.cli.rerun import typed
-from hockney.report.words import ending_text
 from hockney.results.store import RunSummary, Store, default_path
 from hockney.units import format_duration_s
 
@@ -20,9 +19,11 @@ _COLUMNS: dict[TableColumn, Callable[[RunSummary], str]] = {
     TableColumn("label"): lambda run: run.label or "",
     TableColumn("suite"): lambda run: run.suite,
     TableColumn("started"): lambda run: local_time(run.started_unix_s),
-    TableColumn("status"): lambda run: ending_text(run.status, run.points),
+    TableColumn("status"): lambda run: run.ending,
     TableColumn("points", right=True): lambda run: f"{run.measured}/{run.planned}",
-    TableColumn("measured", right=True): lambda run: _time_text(run),
+    TableColumn("measured", right=True): lambda run: (
+        format_duration_s(run.measured_least_s) + " or more" * (run.measured_s is None)
+    ),
     TableColumn("transports", wrap=True, optional=True): lambda run: " ".join(run.transports),
 }
 
@@ -68,10 +69,6 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
         render.say(f"There are no runs yet: {typed('quick')} makes one.")
 
 
-def _time_text(run: RunSummary) -> str:
-    return format_duration_s(run.measured_least_s) + (" or more" if run.measured_s is None else "")
-
-
 def _as_json(run: RunSummary) -> dict[str, object]:
     return {
         "number": run.id,
@@ -82,7 +79,7 @@ def _as_json(run: RunSummary) -> dict[str, object]:
         "finished_unix_s": run.finished_unix_s,
         "measured_s": run.measured_s,
         "measured_least_s": run.measured_least_s,
-        "status": run.status.value,
+        "status": run.ending,
         "rounds": run.rounds,
         "transports": list(run.transports),
         "planned_points": run.planned,

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from hockney.analysis.explain import load_of
-from hockney.analysis.finding import Finding
+from hockney.analysis.finding import Finding, load_of
 from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.findings import finding_parts
@@ -18,8 +17,8 @@ from hockney.cli.rerun import typed
 from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, fixed, launches_advice, of_warnings, padded, state_text
 from hockney.model import PointStatus, Warning_
 from hockney.report.findings import grouped, layer_text
-from hockney.report.sheet import COLUMNS, NOTHING, OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
-from hockney.report.words import SHORT_MARK, figure_text, launches_text, machine_text, placement_text
+from hockney.report.sheet import COLUMNS, OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
+from hockney.report.words import NOTHING, SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate
@@ -82,7 +81,7 @@ def _busy(sheet: Sheet) -> Warning_ | None:
 def _print_head(run: Run) -> int:
     """Print `AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`; returns the lines it takes."""
     machine = machine_text(run.facts)
-    room = min(render.line_width(), 100) - len(machine) - len(run.name)
+    room = min(render.line_width(), 100) - render.text_width(machine + run.name)
     return render.title(f"{machine}{' ' * room}{run.name}" if room > 1 else f"{machine} · {run.name}", first=True)
 
 
@@ -194,8 +193,7 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
     if lines_max is not None:
         strongest: dict[str, list[Finding]] = {}
         for group in grouped(findings):
-            if group[0].is_notable:
-                strongest.setdefault(group[0].code, group)
+            strongest.setdefault(group[0].code, group)
         groups = list(strongest.values())[:4]
     bullets = []
     for group in groups:
@@ -222,13 +220,13 @@ def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Findin
     alike: dict[tuple[PointStatus, str], list[Failure]] = {}
     shown = {row.transport for row in sheet.rows}
     for failure in sheet.failures:
-        if failure.status is not PointStatus.BUDGET or failure.transport not in shown:  # others are in the table
+        if failure.status is not PointStatus.TIME_UP or failure.transport not in shown:  # others are in the table
             alike.setdefault((failure.status, failure.reason), []).append(failure)
     for (status, reason), failures in alike.items():
         names = [failure.transport for failure in failures]
         some = ", ".join(names) if len(names) < 4 else f"{len(names)} transports"
         points = counted(sum(failure.points for failure in failures), "point")
-        ending = "no row" if status is PointStatus.BUDGET else f"{points} {status.value}"
+        ending = "no row" if status is PointStatus.TIME_UP else f"{points} {status.value}"
         why = f"{ending}: {reason.removesuffix('.')}."
         caveats.append((f"{some}: {why}", f"{', '.join(names)}: {why}"))
     if missing and not verbose:

@@ -137,7 +137,7 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
         "label": run.label,
         "command": info.command,
         "suite": info.suite,
-        "status": run.status.value,
+        "status": run.ending,
         "started_unix_s": info.started_unix_s,
         "finished_unix_s": run.finished_unix_s,
         "hockney": info.version,

@@ -45,12 +45,12 @@ def show_validation(
 
 def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
     fits = [fit_to_check(run, name) for name in transports_of(run, transports)]
-    done: list[Validation] = []
     with contextlib.closing(ProgressDisplay()) as display:
-        for fit in fits:
-            if not isinstance(fit, NoFit):
-                tick = display.simulating(fit.transport, len(fit.figures.others))
-                done.append(validate(run, fit, tick=tick))
+        done = [
+            validate(run, fit, tick=display.simulating(fit.transport, len(fit.figures.others)))
+            for fit in fits
+            if not isinstance(fit, NoFit)
+        ]
     if not any(each.rows or each.missing for each in done):
         reason = next((fit.reason for fit in fits if isinstance(fit, NoFit)), "it has no transport")
         reason = "it has no figures besides those that the fit uses" if done else reason

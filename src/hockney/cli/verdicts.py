@@ -11,7 +11,8 @@ from typing import Any
 
 from hockney.analysis.compare import Comparison, SeriesChange, Verdict
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
-from hockney.cli.changes import comparison_json, notes
+from hockney.analysis.compare.values import VARIABLE
+from hockney.cli.changes import NOTES_MAX, comparison_json, notes
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.errors import ExitCode, UsageError
@@ -23,6 +24,7 @@ from hockney.report.words import cell_text
 from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
 from hockney.stats.figures import ONE_LAUNCH
+from hockney.stats.states import CONTENTION
 from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.catalogue import load
 
@@ -66,12 +68,13 @@ def _sampled_s(run: Run) -> dict[Point, float]:
 
 def report_of(comparison: Comparison, sampled_s: Mapping[Point, float] = MappingProxyType({})) -> JUnitReport:
     """The printed form of a check: on the screen a line for each range that is slower or inconclusive."""
-    is_fine = comparison.is_whole and comparison.other_cpu is None
-    code = ExitCode.WORSE if comparison.counts[Verdict.SLOWER] else ExitCode.DONE if is_fine else ExitCode.INCOMPLETE
+    is_open = comparison.counts[Verdict.INCONCLUSIVE] or comparison.only_base or comparison.other_cpu
+    code = ExitCode.WORSE if comparison.counts[Verdict.SLOWER] else ExitCode.INCOMPLETE if is_open else ExitCode.DONE
     failing = [alike for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
     lines = changes.range_sentences(failing, comparison)
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
-    lines += notes(comparison)[:3] if code != ExitCode.DONE else []
+    is_changed = any(each.what.startswith(VARIABLE) for each in comparison.differences)
+    lines += notes(comparison)[: NOTES_MAX if code != ExitCode.DONE else is_changed]
     document = {"judged_again": comparison.judged_again, "may_hide": _hidden_json(comparison)}
     return JUnitReport(
         f"hockney check against run {comparison.base}",
@@ -90,8 +93,7 @@ def _summary(comparison: Comparison) -> str:
     fine = counts[Verdict.SAME] + counts[Verdict.FASTER]
     again = f", {comparison.judged_again} judged again" if comparison.judged_again else ""
     limit = changes.percent_text(comparison.margin).replace(".0", "")
-    widest = comparison.widest
-    hidden = f" (a slowdown above {100 * (widest.reach - 1):.1f} % would have shown)" if widest else ""
+    hidden = f" ({changes.bound_text('slowdown', widest.reach - 1)})" if (widest := comparison.widest) else ""
     return (
         f"{counts[Verdict.SLOWER]} slower, {fine} ok{hidden}, {inconclusive} inconclusive{again}: "
         f"run {comparison.new} against run {comparison.base}, limit {limit}"
@@ -113,7 +115,7 @@ def _hidden_json(comparison: Comparison) -> dict[str, Any] | None:
     if hidden is None:
         return None
     group, name = _case_name(hidden.point)
-    sentence = f"an interval reaches as far as {changes.percent_text(hidden.reach)}: {group}, {name}"
+    sentence = f"{group}, {name}: {changes.bound_text('slowdown', hidden.reach - 1)}"
     return {"sentence": sentence, "ratio": hidden.reach, "point": hidden.point}
 
 
@@ -124,7 +126,7 @@ def _cases(comparison: Comparison, sampled_s: Mapping[Point, float]) -> list[JUn
             *_case_name(change.point),
             _JUNIT_KINDS.get(change.verdict, ""),
             changes.range_sentence(replace(alike, changes=(change,)), comparison),
-            _figures(change),
+            _figures(change, comparison),
             sampled_s.get(change.point, 0.0),
         )
         for alike in comparison.ranges
@@ -139,9 +141,10 @@ def _cases(comparison: Comparison, sampled_s: Mapping[Point, float]) -> list[JUn
     return cases
 
 
-def _figures(change: SeriesChange) -> dict[str, float | str | None]:
+def _figures(change: SeriesChange, comparison: Comparison) -> dict[str, float | str | None]:
     ratio = change.shift and {"ratio": change.shift.ratio, "low": change.shift.low, "high": change.shift.high}
-    return {"base_ns": change.base_ns, "new_ns": change.new_ns, **(ratio or {}), "state": change.state}
+    state = changes.states_text(change, comparison) if change.states else None
+    return {"base_ns": change.base_ns, "new_ns": change.new_ns, **(ratio or {}), "state": state}
 
 
 def _case_name(point: Point) -> tuple[str, str]:
@@ -229,7 +232,7 @@ def _reason(limit: Judged, run_id: int) -> str:
         LimitReason.NO_SERIES: f"run {run_id} has no such series{between}{known}",
         LimitReason.NOT_MEASURED: limit.message,
         LimitReason.FEW_MEASUREMENTS: f"too few measurements{between} in {state} for an interval",
-        LimitReason.CONTENDED: "another program shared a core, so this decides nothing; `state` would count it",
+        LimitReason.CONTENDED: f"{CONTENTION}, so this decides nothing; `state` would count it",
         LimitReason.OTHER_STATE: "the limit is met in other machine states; this state has too few measurements",
         LimitReason.UNCERTAIN: "the interval contains the limit; a longer --time narrows it",
         None: "",

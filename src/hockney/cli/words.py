@@ -16,10 +16,12 @@ from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import EXACT, ONE_LAUNCH, RANGE, State
 from hockney.stats.interval import LAUNCHES_USEFUL
+from hockney.stats.states import CONTENDED, CONTENTION
 from hockney.units import format_share, printable
 
 SHORT_NOTE = (
-    f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. Try: a longer --limit or --time."
+    f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. "
+    "Try: an idle machine, a longer --limit or --time."
 )
 Caveat = tuple[str, str]
 """A sentence in short, and in full with its fix."""
@@ -39,7 +41,7 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
     Others below 1 % are left out.
     """
     total = sum(counts.values())
-    meaning = "; contended: another program shares a core" if State(state, None).is_contended else ""
+    meaning = f"; {CONTENDED}: {CONTENTION}" if State(state, None).is_contended else ""
     few = "only " if counts[state] < total / 3 else ""
     text = f"Machine state: {state} ({few}{format_share(counts[state] / total)} of measurements{meaning})"
     often = [(name, count) for name, count in Counter(counts).most_common() if name != state and count >= total / 100]
@@ -53,7 +55,7 @@ def status_text(figure: Figure) -> str:
     status, asked = figure.series.status, figure.series.run.info.plan.get("precision")
     if status is PointStatus.PRECISE and asked is not None and (figure.precision is None or figure.precision > asked):
         return "-"
-    return "time up" if status is PointStatus.BUDGET else str(status.value)
+    return str(status.value)
 
 
 def say_one_launch(overs: Iterable[str | None]) -> None:
@@ -74,11 +76,12 @@ def fixed(fix: Fix | None) -> str:
 
 
 def launches_advice(run: Run, figures: Iterable[Figure]) -> str | None:
-    """What the launches of these figures leave open, with the command for more; None: nothing.
+    """What the launches of these points leave open, by the figures that all screens show, with the command for more.
 
-    Two launches do not show how many are needed, so there the advice is a third.
+    None: nothing. Two launches do not show how many are needed, so there the advice is a third.
     """
-    known = [figure for figure in figures if figure.has_interval and figure.interval_over != EXACT]
+    shown = [figure for series in dict.fromkeys(each.series for each in figures) if (figure := series.shown)]
+    known = [figure for figure in shown if figure.has_interval and figure.interval_over != EXACT]
     of_one = [figure for figure in known if figure.interval_over == ONE_LAUNCH]
     if of_one:
         which = "Intervals" if len(of_one) == len(known) else f"{len(of_one)} of {len(known)} intervals"

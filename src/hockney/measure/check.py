@@ -231,7 +231,7 @@ def _measured(store: Store, run_id: int, points: Iterable[Point]) -> list[Point]
 
 def _unless_stopped(outcome: RunOutcome) -> int:
     """The number of a run. Raises HockneyError for one that was stopped."""
-    if outcome.status is RunStatus.INTERRUPTED:
+    if outcome.status is RunStatus.STOPPED:
         raise HockneyError(
             f"the check was stopped, so nothing is decided; the measurements are stored as run {outcome.run_id}"
         )

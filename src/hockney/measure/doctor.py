@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import time
 from collections import Counter
@@ -15,7 +14,7 @@ from hockney.machine.facts import facts
 from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.warnings import warn_of, warnings_before
 from hockney.model import MachineProbe, Warning_
-from hockney.stats.states import State, classify
+from hockney.stats.states import CONTENTION, State, classify
 from hockney.units import format_share
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import Catalogue, load
@@ -97,12 +96,13 @@ def _measure(catalogue: Catalogue, duration_s: float) -> PairFigures:
             answer = session.measure("pingpong", bytes=8, batch=100_000, samples=7, timeout_s=20)
         with job("shm") as session:
             hello = session.hello()
-            floors_ns = [] if hello.floor_why else _watch_floor(session, duration_s)
+            probes = [] if hello.floor_why else _watch(session, duration_s)
     except WorkerError as error:
         return PairFigures(why=str(error))
+    floors_ns = [floor_ns for probe in probes for floor_ns in probe.floor_ns or ()]
     held = [rank.cpu == cpu and rank.cpus_usable == 1 for rank, cpu in zip(hello.ranks, cpus, strict=False)]
     return PairFigures(
-        floor=summarize_floor(floors_ns),
+        floor=summarize_floor(probes),
         floor_low_ns=min(floors_ns, default=None),
         floor_high_ns=max(floors_ns, default=None),
         clock_ns=hello.clock_ns,
@@ -113,34 +113,35 @@ def _measure(catalogue: Catalogue, duration_s: float) -> PairFigures:
     )
 
 
-def _watch_floor(session: WorkerSession, duration_s: float) -> list[float]:
-    """Floors in ns, each the median of a few samples, since a single one may be interrupted."""
+def _watch(session: WorkerSession, duration_s: float) -> list[MachineProbe]:
+    """What measurements of a few samples, made for this long, tell of the machine's state."""
     end_s = time.monotonic() + duration_s
-    floors_ns: list[float] = []
-    while len(floors_ns) < 2 or time.monotonic() < end_s:
-        answer = session.floor(batch=100, samples=15, timeout_s=20)
-        floors_ns.append(statistics.median(answer.half_round_trip_ns))
+    probes: list[MachineProbe] = []
+    while not probes or time.monotonic() < end_s:
+        answer = session.measure("pingpong", bytes=8, batch=100, timeout_s=20)
+        probes.append(MachineProbe(answer.floor_ns, answer.pace_ns, answer.solo_ns))
         time.sleep(0.01)  # states last for seconds
-    return floors_ns
+    return probes
 
 
-def summarize_floor(floors_ns: Sequence[float]) -> tuple[FloorSeen, ...]:
-    """The machine states of floors in ns, in the order of measuring; two in a row are a measurement."""
-    states = classify([MachineProbe(pair) for pair in itertools.pairwise(floors_ns)])
-    counts = Counter(states).most_common()
-    return tuple(FloorSeen(state.name, state.floor_ns, count / len(states)) for state, count in counts)
+def summarize_floor(probes: Sequence[MachineProbe]) -> tuple[FloorSeen, ...]:
+    """The machine states of measurements, the most frequent first."""
+    counts = Counter(classify(probes)).most_common()
+    return tuple(FloorSeen(state.name, state.floor_ns, count / len(probes)) for state, count in counts)
 
 
 # ---- conclusions ----------------------------------------------------------------------------------------------------
 
 
 def warnings_after(measured: PairFigures) -> Iterator[Warning_]:
-    """Warnings about a measured pair: ranks off their CPUs, a floor that changed."""
+    """Warnings about a measured pair: ranks off their CPUs, a floor that changed, contention."""
     if measured.pinned is False:
         yield warn_of("pinning-lost")
     known = [seen for seen in measured.floor if seen.median_ns is not None]
-    if len(known) > 1:
+    if len({State(seen.state, None).level for seen in known}) > 1:
         levels = [f"{seen.median_ns:.0f} ns for {format_share(seen.share)} of the time" for seen in known[:3]]
         yield warn_of("floor", levels=" and ".join(levels))
+    if contended := sum(seen.share for seen in known if State(seen.state, None).is_contended):
+        yield warn_of("contention", share=format_share(contended), meaning=CONTENTION)
     if known and State(known[0].state, None).level == "time-sliced":
         yield warn_of("floor-sliced")

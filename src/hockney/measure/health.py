@@ -117,7 +117,7 @@ def measure_health(
             continue
         left = [host for host in hosts if host.name not in outcome.lost_hosts]
         left_s = end_s - time.monotonic()
-        is_over = outcome.status is RunStatus.INTERRUPTED or left_s < least_s
+        is_over = outcome.status is RunStatus.STOPPED or left_s < least_s
         if not outcome.lost_hosts or is_over or len(left) < HOSTS_MIN:
             return outcome
         notice.get()(f"no answer from {' and '.join(outcome.lost_hosts)}: measuring the other hosts again")
@@ -205,7 +205,7 @@ class PairSampler(Sampler):
             elif work.probes and (work.point.pattern == RATE or len(work.probes) < MIN_MEASUREMENTS):
                 going_on.append(work)
             else:
-                self._end_early(work, PointStatus.BUDGET, "ten were asked for" if work.probes else "the time was up")
+                self._end_early(work, PointStatus.TIME_UP, "ten were asked for" if work.probes else "the time was up")
         return going_on
 
     def _is_surely_slow(self, work: Work, limit_ns: float) -> bool:

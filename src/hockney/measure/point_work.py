@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from hockney.measure.estimate import SAMPLES_MIN, SCHEDULE_EVENTS_MIN, events_on_schedule
 from hockney.model import MachineProbe, Measurement, Point
 from hockney.results.figures import main_state
-from hockney.stats.figures import of_one_batch
+from hockney.stats.figures import main_batch
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, State
 
@@ -35,6 +35,7 @@ class Work:
     states: list[State] = field(default_factory=list)
     clock_ns: float = 0.0  # the cost of reading the clock there
     batch: int = 0  # 0: not calibrated
+    batch_is_given: bool = False  # by an earlier launch
     samples: int = 0
     is_long: bool = False  # a repetition is a measurement by itself
     warm: bool = False  # it was measured in this launch, if only for calibration
@@ -96,13 +97,13 @@ class Work:
         return None if chosen is None else times[chosen]
 
     def times_by_state(self) -> dict[str, Interval]:
-        """The median over its measurements of one batch in each state but "mixed"."""
-        medians_ns: dict[str, list[float]] = {}
-        counts = of_one_batch([0] * len(self.batches), self.batches, self.states)
-        for median_ns, state, is_counted in zip(self.medians_ns, self.states, counts, strict=True):
-            if state != MIXED and is_counted:
-                medians_ns.setdefault(state.name, []).append(median_ns)
-        return {state: median(of_state) for state, of_state in medians_ns.items()}
+        """The median over its measurements, of a stream those of one batch, in each state but "mixed"."""
+        by_state: dict[str, list[tuple[int, float]]] = {}
+        for batch, median_ns, state in zip(self.batches, self.medians_ns, self.states, strict=True):
+            if state != MIXED:
+                by_state.setdefault(state.name, []).append((batch if self.point.is_stream else 0, median_ns))
+        main = {state: main_batch(batch for batch, _ in pairs) for state, pairs in by_state.items()}
+        return {state: median([ns for batch, ns in pairs if batch == main[state]]) for state, pairs in by_state.items()}
 
 
 def batch_ns(measurement: Measurement) -> float:

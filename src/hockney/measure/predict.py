@@ -10,7 +10,7 @@ import functools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
@@ -19,6 +19,7 @@ from hockney.machine.files import parse_cpus
 from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
 from hockney.measure.pool import measurement_of
 from hockney.model import Measurement, Point
+from hockney.results.rates import SustainedRate
 from hockney.results.runs import Results, Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate
@@ -44,13 +45,14 @@ class ModelTimes:
     """The time of each point in ns as docs/metrics.md defines it, or the reason why there is none.
 
     `measured` has the measurements behind the times. `has_broken`: a job ended early, could not start or had too
-    little memory, which may succeed the next time.
+    little memory, which may succeed the next time. `rates`: of a search (rates.py), whose times are their periods.
     """
 
     time_ns: dict[Point, float] = field(default_factory=dict)
     measured: dict[Point, Measurement] = field(default_factory=dict)
     failed: dict[Point, str] = field(default_factory=dict)
     has_broken: bool = False
+    rates: list[SustainedRate] = field(default_factory=list)
 
 
 def times_of(points: Iterable[Point], models: Models, *, tick: Tick = lambda: None) -> ModelTimes:
@@ -139,6 +141,7 @@ class Prediction:
 
     `low_ns` and `high_ns`: its 95 % interval, or `is_range`, as figures of the fit are; None where the model is given,
     and without draws. `outside_bytes`: of a point outside the sizes that the model was fitted to, the nearest of them.
+    `changed_ns`: on changed models; None: without changes.
     """
 
     point: Point
@@ -147,6 +150,7 @@ class Prediction:
     high_ns: float | None = None
     outside_bytes: int | None = None
     is_range: bool = False
+    changed_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -188,40 +192,44 @@ class Validation:
         return sum(abs(row.error) <= limit for row in self.rows) / len(self.rows) if self.rows else None
 
 
-def predict_fitted(
-    fit: Fit,
+def model_of(fit: Fit, points: Iterable[Point], cpus: int = 0) -> Model:
+    """The model of a fit for these points: with a CPU for each rank, or with `cpus` that all share."""
+    return Model.from_content(fit.transport, fit.content(max(point.ranks for point in points), cpus))
+
+
+def predict(
     points: Sequence[Point],
+    models: Models,
+    fit: Fit | None,
+    times_on: Callable[..., ModelTimes] = times_of,
     *,
     tick_of: Callable[[str, int], Tick] = lambda step, points: lambda: None,
     draws_s: float = math.inf,
-) -> tuple[list[Prediction], dict[Point, str], float]:
-    """The times of points on the model of a fit, why points have none, and the time of draws.
+) -> tuple[list[Prediction], ModelTimes, float]:
+    """The times of points on models, or on those of a fit; these times as `times_on` returns them; the time of draws.
 
     The interval or range is that of the fit's figures: from models fitted to figures that are drawn from theirs. It
     leaves out by how much such models are wrong. Where the draws would take longer than `draws_s`, there are none, and
     no interval. `tick_of` makes the tick of a step with so many points. Raises as times_of.
     """
-
-    def models(each: Fit) -> Models:
-        model = Model.from_content(fit.transport, each.content(max(point.ranks for point in points)))
-        return dict.fromkeys((point.transport for point in points), model)
-
-    missing = fit.missing(points)
     begin_s = monotonic()
-    tick = tick_of("times", len(points))
-    times = times_of([point for point in points if point not in missing], models(fit), tick=tick)
-    known, drawn = list(times.time_ns), list(fit.resampled(DRAWS))
+    times = times_on(points, models, tick=tick_of("times", len(points)))
+    known, drawn = list(times.time_ns), list(fit.resampled(DRAWS)) if fit is not None else []
     expected_s = len(drawn) * (monotonic() - begin_s) if known else 0.0
     draws = []
     if 0 < expected_s <= draws_s:
         tick = tick_of("intervals", len(drawn) * len(known))
-        draws = [times_of(known, models(each), tick=tick).time_ns for each in drawn]
+        draws = [times_on(known, dict.fromkeys(models, model_of(each, known)), tick=tick).time_ns for each in drawn]
     predictions = []
     for point in known:
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
         low_ns, high_ns = (min(seen_ns), max(seen_ns)) if len(set(seen_ns)) > 1 else (None, None)
-        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, fit.outside(point), fit.figures.has_ranges))
-    return predictions, missing | times.failed, expected_s
+        about = (None, False) if fit is None else (fit.outside(point), fit.figures.has_ranges)
+        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, *about))
+    for number, (rate, row) in enumerate(zip(times.rates, predictions, strict=False)):
+        low_hz, high_hz = (period_ns and 1e9 / period_ns for period_ns in (row.high_ns, row.low_ns))
+        times.rates[number] = replace(rate, low_hz=low_hz, high_hz=high_hz, is_range=row.is_range)
+    return predictions, times, expected_s
 
 
 def fit_to_check(run: Run, transport: str) -> Fit | NoFit:
@@ -233,10 +241,8 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
     """The figures that a fit did not use, predicted. Raises as times_of."""
     rows: list[Checked] = []
     missing: dict[Point, str] = {}
-    for points, cpus in _by_cpus(run, fit):
-        ranks = max(point.ranks for point in points)
-        model = Model.from_content(fit.transport, fit.content(ranks, cpus))
-        times = times_of(points, {fit.transport: model}, tick=tick)
+    for cpus, points in _by_cpus(run, fit).items():
+        times = times_of(points, {fit.transport: model_of(fit, points, cpus)}, tick=tick)
         rows += [Checked(point, time_ns, fit.figures.others[point]) for point, time_ns in times.time_ns.items()]
         missing |= times.failed
     return Validation(run.id, fit.transport, fit.figures.state, rows, missing)
@@ -244,17 +250,14 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
 
 def newest_validation(results: Results, transport: str) -> Validation | None:
     """That of the newest run which measured the suite validate on a transport; None without one. Raises as times_of."""
-    for summary in reversed(results.runs()):
-        if summary.suite == "validate":
-            run = results.run(summary.id)
-            fit = fit_to_check(run, transport)
-            if isinstance(fit, Fit) and (validation := validate(run, fit)).rows:
-                return validation
-    return None
+    runs = (results.run(summary.id) for summary in reversed(results.runs()) if summary.suite == "validate")
+    fits = ((run, fit_to_check(run, transport)) for run in runs)
+    done = (validate(run, fit) for run, fit in fits if isinstance(fit, Fit))
+    return next((validation for validation in done if validation.rows), None)
 
 
-def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:
-    """Points whose ranks share the CPUs of this machine, for each number of them, and the others (0)."""
+def _by_cpus(run: Run, fit: Fit) -> dict[int, list[Point]]:
+    """Points whose ranks share the CPUs of this machine, by their number, and the others (0)."""
     here = len(parse_cpus((run.facts.get("limits") or {}).get("usable_cpus")) or ())
     oversubscribed = {
         launch.ranks
@@ -264,5 +267,5 @@ def _by_cpus(run: Run, fit: Fit) -> list[tuple[list[Point], int]]:
     groups: dict[int, list[Point]] = {}
     for point, measured in fit.figures.others.items():
         if measured.value > 0:
-            groups.setdefault(point.ranks if here and point.ranks in oversubscribed else 0, []).append(point)
-    return [(points, here if ranks else 0) for ranks, points in sorted(groups.items())]
+            groups.setdefault(here if point.ranks in oversubscribed else 0, []).append(point)
+    return groups

@@ -12,18 +12,20 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from hockney.analysis.predict.change import Change, changed
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
-from hockney.measure.predict import Models, Tick, times_of
+from hockney.measure.predict import Models, ModelTimes, Tick, times_of
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point
-from hockney.results.rates import HighestRates, at_rate, highest_of, misses_of, next_hz
+from hockney.results.rates import at_rate, highest_of, misses_of, next_hz
 
 
 def search_on_models(
-    points: Sequence[Point], models: Models, deadline_ns: float, *, tick: Tick = lambda: None
-) -> tuple[HighestRates, dict[Point, str]]:
-    """The highest rates of points without a rate on models, and why others have none. Raises as times_of."""
+    points: Sequence[Point], models: Models, *, deadline_ns: float, changes: Sequence[Change], tick: Tick
+) -> ModelTimes:
+    """The highest rates of points without a rate on changed models, and their periods as times. Raises as times_of."""
+    models = changed(models, changes)
     free = times_of(points, models)
     measured = {point: [measurement] for point, measurement in free.measured.items()}
     left: dict[Point, dict[int, bool]] = {point: {} for point in free.time_ns}
@@ -38,8 +40,9 @@ def search_on_models(
             else:
                 del left[point]
                 tick()
-    rates = tuple(highest_of(point, measured, deadline_ns) for point in free.time_ns)
-    return HighestRates(deadline_ns, rates), free.failed
+    rates = [highest_of(point, measured, deadline_ns) for point in free.time_ns]
+    periods_ns = {rate.point: 1e9 / rate.sustained_hz if rate.sustained_hz else math.inf for rate in rates}
+    return ModelTimes(periods_ns, failed=free.failed, rates=rates)
 
 
 class RateSampler(Sampler):

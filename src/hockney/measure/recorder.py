@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from types import FrameType
 
 from hockney.analysis.health.matrices import LOST
 from hockney.machine.activity import Moment
+from hockney.machine.facts import fact
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import reached_text
@@ -31,10 +31,9 @@ from hockney.results.traits import transport_traits
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
-from hockney.worker.mpi_transport import by_sockets
 
 _WORST_FIRST = (
-    PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.BUDGET, PointStatus.PRECISE,
+    PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.STOPPED, PointStatus.TIME_UP, PointStatus.PRECISE,
 )  # fmt: skip
 
 
@@ -85,8 +84,7 @@ class Recorder:
         self.lost_hosts: dict[str, str] = {}  # that no longer answer, with the cause
         self.others: list[Moment] = []  # the load of other programs during each launch
         self.display = display
-        # Launches that are expected to make system calls: oversubscribed ranks yield, and sockets are the kernel's.
-        self._in_kernel: set[int] = set()
+        self._oversubscribed: dict[int, bool] = {}  # by launch
 
     def warn(self, warnings: Iterable[Warning_]) -> None:
         for warning in warnings:
@@ -94,13 +92,12 @@ class Recorder:
 
     def started(self, launched: Launch) -> int:
         launch_id = self.store.add_launch(self.run_id, launched)
-        if launched.oversubscribed or by_sockets(launched.library, os.environ):
-            self._in_kernel.add(launch_id)
+        self._oversubscribed[launch_id] = launched.oversubscribed
         self.display.launched(launched)
         return launch_id
 
     def measured(self, measurement: Measurement) -> None:
-        self.tally.add(measurement, in_kernel=measurement.launch_id in self._in_kernel)
+        self.tally.add(measurement, oversubscribed=self._oversubscribed.get(measurement.launch_id, False))
         self.display.measured(measurement)
 
     def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
@@ -135,7 +132,7 @@ class Recorder:
         refused = all(self.statuses.get(point, PointStatus.SKIPPED) is PointStatus.SKIPPED for point in real)
         if status is RunStatus.DONE and (failed or (real and refused) or not self.statuses):
             status = RunStatus.PARTIAL
-        self.warn(self.tally.warnings(catalogue))
+        self.warn(self.tally.warnings(catalogue, fact(stored.info.facts, "environment") or {}))
         self.warn(steal_warning(self.store, self.run_id))
         for of_run in (core_warnings, warnings_of_map, stray_warnings):
             self.warn(of_run(stored))
@@ -153,7 +150,7 @@ def judge_over_launches(store: Store, run_id: int) -> set[Point]:
     """
     unknown = set()
     for series in Run(store, run_id).series:
-        if series.status in (PointStatus.PRECISE, PointStatus.BUDGET):
+        if series.status in (PointStatus.PRECISE, PointStatus.TIME_UP):
             status, reason = _end_over_launches(series)
             store.set_status(run_id, series.point, status, reason)
             if status is not PointStatus.PRECISE:
@@ -170,7 +167,8 @@ def _end_over_launches(series: Series) -> tuple[PointStatus, str | None]:
     needed = figure.launches_needed if figure else None
     more = f"; about {needed} launches would reach {asked:.1%}" if needed and needed <= LAUNCHES_USEFUL else ""
     of = counted(figure.n_launches, "launch", "launches") if figure else ""
-    return PointStatus.BUDGET, f"all launches were made: {reached_text(reached, of, len(series.pairs))} in {made}{more}"
+    known = reached_text(reached, of, len(series.pairs))
+    return PointStatus.TIME_UP, f"all launches were made: {known} in {made}{more}"
 
 
 @contextlib.contextmanager

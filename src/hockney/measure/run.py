@@ -108,7 +108,7 @@ def measure(
     """Measure a new run. Raises UsageError if the plan has no point, StoreError.
 
     `seed`: of the order of its points and of the noise of models; None: a new one. KeyboardInterrupt stops it: all
-    measurements made are stored, and the outcome is INTERRUPTED.
+    measurements made are stored, and the outcome is STOPPED.
     """
     return measure_variants([Variant(plan, label=label, seed=seed)], catalogue, store, display, command=command)[0]
 
@@ -256,7 +256,7 @@ def _carry_out(
         except KeyboardInterrupt:
             if not sides:
                 raise  # nothing is stored yet
-            status = RunStatus.INTERRUPTED
+            status = RunStatus.STOPPED
         undo.pop_all()
     return [side.recorder.finish(side.plan, status, catalogue, goes_on=start.launch > 0) for side in sides]
 
@@ -264,7 +264,7 @@ def _carry_out(
 def _store_interrupted(sides: Sequence[Side]) -> None:
     for side in sides:
         with contextlib.suppress(HockneyError):  # a second error of the store would hide the first
-            side.recorder.store.finish_run(side.recorder.run_id, RunStatus.INTERRUPTED)
+            side.recorder.store.finish_run(side.recorder.run_id, RunStatus.STOPPED)
 
 
 def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
@@ -331,7 +331,7 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
                 earlier=start.earlier,
                 alike=alike,
                 start_round=round_,
-                measurements=8 if plan.more_launches and index > 0 else None,
+                measurements=8 if plan.more_launches and start.launch + index > 0 else None,
             )
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
         round_, alike = sampler.round, sampler.alike
@@ -374,8 +374,8 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
 
 def _last_unfinished(store: Store) -> str:
     """The last run that can go on and has something left to measure; the last of all if there is none, to say so."""
-    left = {PointStatus.PENDING, PointStatus.BUDGET, PointStatus.STOPPED}
-    ended_early = (RunStatus.KILLED, RunStatus.INTERRUPTED)
+    left = {PointStatus.PENDING, PointStatus.TIME_UP, PointStatus.STOPPED}
+    ended_early = (RunStatus.KILLED, RunStatus.STOPPED)
     runs = [run for run in store.runs() if run.status is not RunStatus.RUNNING]
     unfinished = [run.id for run in runs if run.status in ended_early or left & {*run.points}]
     return str(next((run for run in reversed(unfinished) if _why_never(store.run(run)) is None), "last"))

@@ -39,6 +39,7 @@ from hockney.stats.states import classify
 
 _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: others take some hundredths
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
+_STREAM_SLACK = 8  # how many times shorter than wanted its batch may be: then it still lasts over 0.1 ms
 _FAR_TOO_LONG = 4  # times what a batch needs: it was chosen in a quick moment, and the next measurement gets another
 _FIRST_MEASUREMENTS = 8  # of points that come first, before there are any of the rest: enough for an interval
 _WHOLE_EVERY = 3  # then one round in three has all points
@@ -170,13 +171,14 @@ class Sampler:
             if self._pending:
                 self._tell_round(active, start_s, budget_s)
         for work in active:
-            self._end_early(work, PointStatus.BUDGET, "the time was up")
+            self._end_early(work, PointStatus.TIME_UP, "the time was up")
 
     def _make_alike(self, work: Work) -> None:
-        """Use the batch of an earlier launch again: a figure never mixes batches."""
+        """Use the batch of an earlier launch again: the figure of a stream never mixes batches."""
         measurement = self._alike.get(work.point)
         if measurement is not None and measurement.elapsed_ns.size:
             work.batch, work.samples = measurement.batch, measurement.elapsed_ns.shape[1]
+            work.batch_is_given = True
             work.is_long = work.batch == work.samples == 1 and batch_ns(measurement) >= self._long_ns
 
     @property
@@ -262,15 +264,17 @@ class Sampler:
         """A measurement whose batches are long enough, of these samples or the point's own.
 
         The batch may have been chosen on a cold path or a slower machine. A measurement with too short batches is made
-        again: the clock, and the ranks' meeting before each batch, would be a part of its times.
+        again: the clock, and the ranks' meeting before each batch, would be a part of its times. A stream keeps the
+        batch of an earlier launch longer, as another one would leave out the measurements of that launch.
         """
+        slack = _STREAM_SLACK if work.batch_is_given and work.point.is_stream else 2
         verify = samples is None and work.wants_check()
         for _ in range(5):
             measurement = self._measure(
                 work, work.batch, samples=samples or work.samples, warmup=work.warmup, verify=verify
             )
             wanted = self._wanted_batch(work, measurement)
-            if work.batch >= wanted / 2:
+            if work.batch >= wanted / slack:
                 break
             # The first repetitions may have been quick.
             work.set_batch(min(wanted, 100 * work.batch), repetition_ns(measurement))

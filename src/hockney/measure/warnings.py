@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hockney.measure.plan import Plan
 
 _BUSY_CPUS_MAX = 0.2
+_YIELDS_MIN = 0.5  # in a round trip: each has a wait, of which a few may end at the first look; who spins has none
 
 OVERSUBSCRIBED = "If oversubscribed, prefer pipe and unix: their ranks sleep while they wait, others take CPU time."
 """The advice for more ranks than CPUs, and its reason."""
@@ -198,39 +199,34 @@ class Tally:
     """What is counted while a run measures, for its warnings."""
 
     def __init__(self) -> None:
-        self.system_ns: Counter[str] = Counter()  # of rank 0 of each transport, while it sends short messages
-        self.wall_ns: Counter[str] = Counter()  # of the same
+        self.yields: Counter[str] = Counter()  # of rank 0 of each transport, in round trips of short messages
+        self.round_trips: Counter[str] = Counter()  # the same
         self.lost: Counter[tuple[str, str]] = Counter()  # messages, by transport and pattern
         self.strangers: Counter[str] = Counter()  # refused connections, by transport
         self.limits: defaultdict[str, set[str]] = defaultdict(set)  # transports that met a limit, by its kind
         self.known: set[str] = set()  # kinds of warnings before the run
 
-    def add(self, measurement: Measurement, *, in_kernel: bool = False) -> None:
-        """Count a measurement; `in_kernel`: its job is expected to make system calls."""
-        point = measurement.point
+    def add(self, measurement: Measurement, *, oversubscribed: bool = False) -> None:
+        """Count a measurement; a job that is `oversubscribed` should yield."""
+        point, yields = measurement.point, measurement.counters.get("yields")
         self.lost[point.transport, point.pattern] += round(sum(measurement.counters.get("lost", ())))
-        if point.pattern == "pingpong" and point.bytes <= 1024 and not in_kernel:
-            self.system_ns[point.transport] += measurement.cpu_system_ns[0]
-            self.wall_ns[point.transport] += measurement.wall_ns[0]
+        if point.pattern == "pingpong" and point.bytes <= 1024 and yields and not oversubscribed:
+            self.yields[point.transport] += round(yields[0])
+            self.round_trips[point.transport] += measurement.batch * measurement.elapsed_ns.shape[1]
 
-    def warnings(self, catalogue: Catalogue) -> Iterator[Warning_]:
-        """Libraries that make system calls although their transport needs none; lost messages; strangers."""
-        for name, wall_ns in self.wall_ns.items():
-            share = self.system_ns[name] / max(1, wall_ns)
-            info = catalogue.transports.get(name)
-            # In less time one or two clock ticks would make a share; user-space spinning stays far below a fifth.
-            if wall_ns < 50_000_000 or share < 0.2 or info is None or "syscalls" in info.caps or info.library is None:
-                continue
-            if not info.library.is_wheel:
-                yield warn_of("yield", name, name=name, share=share, variable=YIELDS)
-                continue
-            others = sorted(
-                other.library.id
-                for other in catalogue.transports.values()
-                if other.library is not None and not other.library.is_wheel and other.name.startswith("mpi@")
-            )
-            other = " or ".join(dict.fromkeys(others)) or "another MPI (apt install libopenmpi-dev openmpi-bin)"
-            yield warn_of("yield-wheel", name, name=name, share=share, other=other)
+    def warnings(self, catalogue: Catalogue, environment: Mapping[str, str]) -> Iterator[Warning_]:
+        """Libraries that yield while they wait; lost messages; strangers. `environment` is that of the run."""
+        libraries = {name: info.library for name, info in catalogue.transports.items() if info.library}
+        yielding = [name for name in libraries if self.yields[name] >= max(1, _YIELDS_MIN * self.round_trips[name])]
+        others = {each.id for each in libraries.values() if each.recipe.family == "mpi" and not each.is_wheel}
+        other = " or ".join(sorted(others - {*yielding})) or "another MPI (apt install libopenmpi-dev openmpi-bin)"
+        for name in yielding:
+            if libraries[name].is_wheel:
+                yield warn_of("yield-wheel", name, name=name, other=other)
+            elif libraries[name].kind in ("openmpi", "oshrun") and (environment.get(YIELDS) or "0") != "0":
+                yield warn_of("yield-set", name, name=name, variable=YIELDS)
+            else:
+                yield warn_of("yield", name, name=name)
         lost = sorted((+self.lost).items())
         for name in sorted({transport for (transport, _), _ in lost}):
             counts = ", ".join(f"{count:,} in {pattern}" for (transport, pattern), count in lost if transport == name)

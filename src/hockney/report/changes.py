@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.model import Point, curve_of, split_placed
 from hockney.report.names import readable_name
-from hockney.report.words import SHORT_MARK
+from hockney.report.words import NOTHING, SHORT_MARK
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.units import counted, format_bytes, format_ns, percent_digits
-
-NONE = "-"  # no figure
 
 _REASONS: Mapping[ReasonCode, str] = {
     ReasonCode.FAILED: "failed in run {run}: {message}",
@@ -25,7 +22,7 @@ _REASONS: Mapping[ReasonCode, str] = {
     ReasonCode.STATE_UNKNOWN: "another benchmark measured one of the runs, in an unknown machine state",
     ReasonCode.OTHER_DEFINITION: "its times are defined differently in the two runs (docs/metrics.md)",
     ReasonCode.FEW_LAUNCHES: (
-        "too few launches in state {state}: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
+        "too few launches in this machine state: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
     ),
     ReasonCode.FEW_PAIRS: "only {pairs} launch pairs measured it; it needs {needed}",
     ReasonCode.WIDE_INTERVAL: "the interval is too wide: it includes changes of more than {by:.0%}",
@@ -60,14 +57,12 @@ def row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[
 
 def narrow_row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[str]:
     """The same for a narrow screen: no options that a whole pattern shares, and only the times of the first size."""
-    first, last = alike.first, alike.changes[-1]
-    points = [change.point for change in comparison.changes if change.point.pattern == first.point.pattern]
-    if len({point.options for point in points}) == 1:
-        first, last = (replace(change, point=replace(change.point, options=())) for change in (first, last))
-    more = "" if first.point.bytes == last.point.bytes else "…"
-    times = [times_text(Range((first,)), side) for side in (0, 1)]
-    name = range_name(Range((first, last)), names)
-    return [name, *(time if time == NONE else f"{time}{more}" for time in times), *row(alike, comparison, names)[3:]]
+    (name, _, _, *verdict), point = row(alike, comparison, names), alike.first.point
+    if len({change.point.options for change in comparison.changes if change.point.pattern == point.pattern}) == 1:
+        name = name.replace(point.pattern_text, point.pattern, 1)
+    times = [times_text(Range((alike.first,)), side) for side in (0, 1)]
+    more = "…" if len(alike.changes) > 1 else ""
+    return [name, *(time if time == NOTHING else f"{time}{more}" for time in times), *verdict]
 
 
 def names_of(comparison: Comparison) -> dict[str, str]:
@@ -101,7 +96,7 @@ def times_text(alike: Range, side: int) -> str:
     times_ns = [change.new_ns if side else change.base_ns for change in alike.changes]
     known = [time_ns for time_ns in times_ns if time_ns is not None]
     mark = SHORT_MARK if any(change.is_short for change in alike.changes) else ""
-    return _span(min(known), max(known), format_ns) + mark if known else NONE
+    return _span(min(known), max(known), format_ns) + mark if known else NOTHING
 
 
 def change_text(alike: Range, *, by_factor: bool) -> str:
@@ -111,7 +106,7 @@ def change_text(alike: Range, *, by_factor: bool) -> str:
     """
     ratio = alike.ratio
     if ratio is None:
-        return NONE
+        return NOTHING
     text, bound = (_factor_text, _factor) if by_factor else (percent_text, _bound_text)
     if all(change.is_exact for change in alike.changes):
         return " to ".join(dict.fromkeys(map(text, (ratio.low, ratio.high))))
@@ -152,6 +147,24 @@ def protocol_text(alike: Range) -> str | None:
     return f"the change begins above {alike.limit}" if alike.limit and alike.verdict in MOVED else None
 
 
+def states_text(change: SeriesChange, comparison: Comparison) -> str:
+    """`near`: the machine state compared; `near in run 1 and far in run 2` where the runs name it differently."""
+    base, new = change.states
+    return base if base == new else f"{base} in run {comparison.base} and {new} in run {comparison.new}"
+
+
+def footer(comparison: Comparison) -> str:
+    """`Machine state: near. In rows of several sizes: the median change, the outermost interval.`; "" of no change."""
+    states = Counter(states_text(change, comparison) for change in comparison.changes if change.states)
+    named = [f"{text} ({count} series)" if len(states) > 1 else text for text, count in states.most_common(2)]
+    sentences = [f"Machine state: {'; '.join(named)}{'; …' if len(states) > 2 else '.'}"] if states else []
+    if any(alike.ratio and len(alike.changes) > 1 and not alike.first.is_exact for alike in comparison.ranges):
+        sentences.append("In rows of several sizes: the median change, the outermost interval.")
+    if any(change.is_apart for change in comparison.changes):
+        sentences.append("Changes leave out extreme launches, base and new do not.")
+    return " ".join(sentences)
+
+
 def range_sentence(alike: Range, comparison: Comparison, *, explain: bool = True) -> str:
     """All that is known of a range: `slower: pingpong on tcp, 8-32 KiB: +8.0 % (95 % CI …), 1.83-4.28 us -> …`.
 
@@ -160,9 +173,9 @@ def range_sentence(alike: Range, comparison: Comparison, *, explain: bool = True
     change = change_text(alike, by_factor=comparison.is_by_factor)
     times = [times_text(alike, side) for side in (0, 1)]
     texts = [
-        change.replace("(", "(95 % CI ") if change != NONE else None,
-        " -> ".join(times) if NONE not in times else None,
-        " / ".join(alike.states) or None,
+        change.replace("(", "(95 % CI ") if change != NOTHING else None,
+        " -> ".join(times) if NOTHING not in times else None,
+        " / ".join(dict.fromkeys(states_text(each, comparison) for each in alike.changes if each.states)) or None,
         protocol_text(alike),
         reason_text(alike.first.reasons) if explain else _codes_text(alike.first.reasons),
     ]
@@ -174,7 +187,7 @@ def range_sentences(ranges: Iterable[Range], comparison: Comparison) -> list[str
     """A sentence for each range, but one for all without a common machine state; each reason in full only once."""
     sentences, explained = [], set[str | None]()
     for alike in ranges:
-        if not alike.first.is_without_common_state:
+        if not alike.first.has(ReasonCode.NO_COMMON_STATE):
             is_known = (why := reason_text(alike.first.reasons)) in explained
             explained.add(why)
             sentences.append(range_sentence(alike, comparison, explain=not is_known))
@@ -196,11 +209,9 @@ def states_sentence(comparison: Comparison) -> list[str]:
 
 def nothing_sentence(comparison: Comparison) -> str | None:
     """One sentence for a comparison in which every series is inconclusive for the same reason; None for any other."""
-    why = reason_text(comparison.shared_reasons)
-    if comparison.has_few_launches and min(comparison.launches) < LAUNCHES_MIN:
-        base, new = (counted(launches, "launch", "launches") for launches in comparison.launches)
-        why = f"run {comparison.base} has {base}, run {comparison.new} has {new}, and each needs {LAUNCHES_MIN} or more"
-    elif comparison.has_few_launches:
+    reasons = [change.reasons for change in comparison.changes]
+    why = reason_text(reasons[0]) if reasons.count(reasons[0]) == len(reasons) else None
+    if {_codes_text(each) for each in reasons} == {ReasonCode.FEW_LAUNCHES.value}:
         why = f"each series needs {LAUNCHES_MIN} launches of each run in one machine state"
     return why and f"Nothing can be compared: {why}. Times: --all"
 
@@ -208,8 +219,13 @@ def nothing_sentence(comparison: Comparison) -> str | None:
 _WORDS = {Verdict.SAME: "equal", Verdict.INCONCLUSIVE: "undecided"}
 
 
+def bound_text(what: str, by: float) -> str:
+    """`a difference above 4.3 % would have shown`: of a fraction, to three digits."""
+    return f"a {what} above {percent_digits(float(f'{by:.3g}'))} % would have shown"
+
+
 def counts_text(comparison: Comparison) -> str:
-    """`New is slower at 4 KiB (+25.1 %), equal within 4.3 % at 5 sizes`.
+    """`New is slower at 4 KiB (+25.1 %), equal at 5 sizes (a difference above 4.3 % would have shown)`.
 
     Of several curves `slower in 3 series, equal in 12`; of one series by its verdict alone its change is added.
     """
@@ -219,8 +235,7 @@ def counts_text(comparison: Comparison) -> str:
     is_curve = len({curve_of(change.point) for change in comparison.changes}) == 1
     text = _factor_text if comparison.is_by_factor else percent_text
     most = comparison.equal_within
-    digits = percent_digits(most) if most == comparison.margin - 1 else f"{100 * most:.1f}"
-    within = f" within {digits} %" if most else ""
+    bound = f" ({bound_text('difference', most)})" if most else ""
     parts: list[str] = []
     for verdict in filter(by_verdict.__contains__, Verdict):
         first, *more = by_verdict[verdict]
@@ -228,7 +243,7 @@ def counts_text(comparison: Comparison) -> str:
         if is_curve and not more and first.point.is_sized:
             ratio = Range((first,)).ratio if verdict in MOVED else None
             where = f"at {format_bytes(first.point.bytes)}" + (f" ({text(ratio.value)})" if ratio else "")
-        parts.append(f"{_WORDS.get(verdict, verdict.value)}{within if verdict is Verdict.SAME else ''} {where}")
+        parts.append(f"{_WORDS.get(verdict, verdict.value)} {where}{bound if verdict is Verdict.SAME else ''}")
     return f"New is {', '.join(parts)}"
 
 
@@ -243,14 +258,6 @@ def differences_texts(comparison: Comparison) -> list[str]:
 def load_sentences(comparison: Comparison) -> list[str]:
     """`Run 2: When the run began, other programs kept 1.0 CPUs busy.`: what else ran, and an early end."""
     return [f"Run {event.run}: {event.cause}" for event in comparison.contention]
-
-
-def caution_sentence(comparison: Comparison) -> str | None:
-    """A warning that drift of the machine may explain the changes; None if that is unlikely."""
-    if comparison.interleaved or not (comparison.has_no_cause or comparison.drifting):
-        return None
-    sleeping = f"Ranks sleep while they wait on {', '.join(comparison.drifting)}"
-    return f"{'No known cause' if comparison.has_no_cause else sleeping}: it may be drift."
 
 
 def only_in_sentence(run: int, points: Sequence[Point]) -> str:

@@ -27,13 +27,15 @@ WORDING: Mapping[str, Mapping[str, Any]] = _TEMPLATES["finding"]  # by code
 
 def title_of(finding: Finding) -> str:
     """The title in one line, without transport and state."""
-    return _filled(WORDING.get(finding.code, {}).get("title", ""), finding.facts, finding.subject) or finding.code
+    facts = {"cause": finding.cause, **finding.facts}
+    return _filled(WORDING.get(finding.code, {}).get("title", ""), facts, finding.subject) or finding.code
 
 
 def evidence_of(finding: Finding) -> str:
     """The figures that show the finding; "" if the title is enough."""
     if finding.code not in WORDING:
-        return "; ".join(f"{_words(key)} {fact_text(key, fact)}" for key, fact in finding.facts.items())
+        names = {key: key.removesuffix(_unit(key)[0]).replace("_", " ") for key in finding.facts}
+        return "; ".join(f"{names[key]} {fact_text(key, fact)}" for key, fact in finding.facts.items())
     templates = WORDING[finding.code].get("evidence", ())
     return " ".join(filter(None, (_filled(template, finding.facts, finding.subject) for template in templates)))
 
@@ -72,6 +74,16 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
         groups.setdefault((*kind, not about.transport, repeats[of_transport]), []).append(finding)
         repeats[of_transport] += 1
     return list(groups.values())
+
+
+def others_of(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> list[str]:
+    """`unix (310 us longer)`: the others that have a finding, each with its figure where findings.toml has one."""
+    texts: dict[str, str] = {}
+    for finding in group:
+        values = {key: getattr(fact, "value", fact) for key, fact in finding.facts.items()}  # without intervals
+        figure = _filled(WORDING.get(finding.code, {}).get("also", ""), values)
+        texts.setdefault(name_of(finding), f" ({figure})" if figure else "")
+    return [name + figure for name, figure in texts.items() if name not in ("", name_of(group[0]))]
 
 
 def fix_sentence(fix: Fix) -> str:
@@ -209,10 +221,6 @@ def _number(value: float) -> str:
 
 def _share(value: float) -> str:
     return f"{value:.2g}%" if (value := 100 * value) < 9.5 else f"{value:.0f}%"
-
-
-def _words(key: str) -> str:
-    return key.removesuffix(_unit(key)[0]).replace("_", " ")
 
 
 def _unit(key: str) -> tuple[str, Callable[[float], str]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from hockney.report.table import TextTable, text_rows
-from hockney.report.words import RANGE_MARK, known_text, size_text
+from hockney.report.words import RANGE_MARK, bounds_column, known_text, size_text
 from hockney.results.figures import INTERVAL_MEASUREMENTS
 from hockney.results.rates import LATE_MAX, HighestRates, SustainedRate
 from hockney.units import counted, format_messages, format_ns, format_rate
@@ -42,14 +43,17 @@ def rates_table(highest: HighestRates, *, go_on: str = "", more: str = "") -> Te
 
     `go_on`: the command that continues searches whose time was up; `more`: a sentence for the end.
     """
-    rows = ([text(rate) for text in _COLUMNS.values()] for rate in highest.rates)
+    columns = list(_COLUMNS.items())
+    bounds = bounds_column(highest.rates, attrgetter("sustained_hz", "low_hz", "high_hz"), format_messages)
+    columns[3:3] = bounds.items()
+    rows = ([text(rate) for _, text in columns] for rate in highest.rates)
     title = f"Highest rate of events with a deadline of {format_ns(highest.deadline_ns)}"
     meaning = (
         f"At most {100 * LATE_MAX:g} % of the events end later than the deadline after they were due, and the farm "
         f"does not fall behind (backlog). {more}".rstrip()
     )
     notes = tuple(filter(None, (*map(_result, highest.groups()), _unended(highest.rates, go_on), meaning)))
-    return TextTable(title, tuple(_COLUMNS), text_rows(rows), notes=notes)
+    return TextTable(title, tuple(dict(columns)), text_rows(rows), notes=notes)
 
 
 def _unended(rates: Sequence[SustainedRate], go_on: str) -> str:
@@ -71,6 +75,9 @@ def _result(group: Sequence[SustainedRate]) -> str:
         # The search resolves 2 %. The first has the fewest in flight.
         best, *equal = [rate for rate in group if 1.02 * (rate.sustained_hz or 0) >= highest_hz]
         others = f", with {counted(len(equal), 'other')} within 2 %" if equal else ""
+        quickest = min((best, *equal), key=lambda rate: rate.p50_ns or math.inf)
+        if quickest.p50_ns and best.p50_ns and quickest.p50_ns < 0.9 * best.p50_ns:
+            others += f" (in_flight={dict(quickest.point.options)['in_flight']} has the shortest p50)"
         return f"{best.point}: {format_messages(best.sustained_hz or 0)} is the highest{others}." * (len(group) > 1)
     lowest = min(group, key=lambda rate: rate.missed_hz or math.inf)
     even, p99_ns = f"{lowest.point}: even {format_messages(lowest.missed_hz or 0)}", lowest.missed_p99_ns or 0.0
@@ -78,6 +85,6 @@ def _result(group: Sequence[SustainedRate]) -> str:
     more = f", or in_flight={in_flight}" if len(group) == 1 and in_flight <= _IN_FLIGHT_MAX else ""
     if lowest.missed_by == "backlog":
         return f"{even} is too fast: events queue up. Allow more receivers (-n){more}."
-    number, unit = format_ns(1.5 * p99_ns).split()
+    number, unit = format_ns(1.5 * p99_ns).replace(",", "").split()
     late = f"{100 * LATE_MAX:g} % of the events took over {format_ns(p99_ns)}"
     return f"{even} misses the deadline: {late}. Allow more: deadline={math.ceil(float(number))}{unit}{more}."

@@ -18,7 +18,7 @@ from hockney.analysis.explain.read import curves_of
 from hockney.analysis.pairs import FARTHEST
 from hockney.model import PointStatus, RunInfo, Warning_
 from hockney.report.names import placements, plain_names
-from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
+from hockney.report.words import NOTHING, RANGE_MARK, SHORT_MARK, figure_text
 from hockney.results.figures import Figure
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series
@@ -27,7 +27,6 @@ from hockney.stats import MIXED, ONE_LAUNCH, RANGE, place
 from hockney.stats.interval import Estimate
 from hockney.units import format_ns, format_rate
 
-NOTHING = "–"
 OTHER_STATE = "°"
 MARKS = {
     f"^{NOTHING}": f"{NOTHING}: not enough data",
@@ -185,7 +184,7 @@ class Column:
         return shown + SHORT_MARK * value.is_short, bounds
 
     def narrow_text(self, value: Value | None) -> str:
-        """The same in one word less: of both ends without the value between, `2.1–33 us‡`."""
+        """The same in one word less: of both ends without the value between, `2.14–33.20 us‡`."""
         shown, bounds = self.texts(value)
         ends, has_ends, mark = bounds.removeprefix("(").partition(")")
         return f"{ends} {shown.partition(' ')[2]}{mark}" if has_ends else f"{shown} {bounds}".rstrip()
@@ -377,7 +376,7 @@ def _row(run: Run, figures: TransportFigures, states: Iterable[StateCount]) -> R
         name=plain_names(launches)[transport],
         placement=placements(launches)[transport],
         hosts=launch.hosts,
-        library=launch.library,
+        library=run.libraries[transport],
         state=figures.state,
         floor_ns=next((each.floor_ns for each in states if each.name == figures.state), None),
         values=values,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.model import Point, PointStatus, RunStatus
+from hockney.model import Point
 from hockney.stats import ROUNDING
 from hockney.stats.interval import Estimate
 from hockney.stats.npb import ft_class
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from hockney.results.figures import Figure
     from hockney.results.runs import Run
 
+NOTHING = "–"
 SHORT_MARK = "†"  # a stream with few events in a sample
 RANGE_MARK = "‡"  # bounds that are what was seen, and not an interval of one machine state
 _HOSTS_MAX = 16
+_UNITS = [base**power for base in (1000.0, 1024.0) for power in range(5)]  # `ns`, `us`, `MB/s`, `KiB` …
 ROUGH = 0.5  # wider bounds, as a fraction of the value, are printed with both ends, and never called best
 _ERRORS_WITHIN = (0.10, 0.25)
 ERROR_COLUMNS = ("points", "median error", *(f"within {limit:.0%}" for limit in _ERRORS_WITHIN))
@@ -49,26 +51,36 @@ def machine_text(facts: dict[str, Any]) -> str:
 def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool = False) -> tuple[str, str]:
     """A value and its bounds: `8.32 us`, `±2%`, rounded up; of an exact value without bounds.
 
-    Both ends and two digits, `8.3 us`, `(2.1–33)`, where they are wider than half of the value. A range has both ends,
-    too, with its mark; three digits where two do not tell them apart. `text` is that of a number in its unit.
+    Both ends, `(2.14–33.20)` with as many decimals as the value, where they are wider than half of it. A range has both
+    ends, too, with its mark; the mark only where they are printed alike. `text` is that of a number in its unit.
     """
     shown = text(value.value)
     if not is_range and (value.low == value.high or value.relative <= ROUGH):
         return shown, percent_text(value.relative) if value.low != value.high else ""
-    number, _, unit = shown.partition(" ")
-    printed = float(number.replace(",", ""))
-    scale = value.value / printed if value.value and printed else 1.0
-    mark = RANGE_MARK * is_range
-    for digits in (2, 3):
-        rough, low, high = (f"{float(f'{end / scale:.{digits}g}'):g}" for end in (value.value, value.low, value.high))
-        if low != high:
-            return f"{rough} {unit}".rstrip(), f"({low}–{high}){mark}"
-    return shown, mark
+    number = shown.partition(" ")[0].replace(",", "")
+    printed, decimals = float(number), len(number.partition(".")[2])
+    ratio = value.value / printed if value.value and printed else 1.0
+    unit = min(_UNITS, key=lambda unit: abs(math.log(ratio / unit)))
+    ends = [f"{end:,.{decimals}f}" for end in (min(value.low / unit, printed), max(value.high / unit, printed))]
+    return shown, (f"({'–'.join(ends)})" if ends[0] != ends[1] else "") + RANGE_MARK * is_range
 
 
 def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
     """The value as a text; `unknown` of None."""
     return unknown if value is None else text(value)
+
+
+def bounds_column(
+    rows: Collection[Any], bounds_of: Callable[[Any], tuple[float | None, ...]], text: Callable[[float], str]
+) -> dict[str, Callable[[Any], str]]:
+    """The column of the intervals or ranges of rows, from value, low and high; empty where one is not known."""
+
+    def cell(row: Any) -> str:
+        known = Estimate.known(*bounds_of(row))
+        return "" if known is None else figure_text(known, text, is_range=row.is_range)[1]
+
+    title = "range" if any(row.is_range for row in rows) else "95 % interval"
+    return {title: cell} if any(map(cell, rows)) else {}
 
 
 def cell_text(figure: Figure, value: Estimate, text: Callable[[float], str]) -> tuple[str, str]:
@@ -143,13 +155,6 @@ def precision_reached(run: Run) -> float:
     """The precision that half of the shown figures have: infinite where most are ranges, or there are none."""
     known = [math.inf if figure.precision is None else figure.precision for figure in run.shown]
     return statistics.median(known or [math.inf])
-
-
-def ending_text(status: RunStatus, points: Collection[PointStatus]) -> str:
-    """How a run ended, in the word that its points have, too: `done` is one that has nothing left to measure."""
-    if status is RunStatus.DONE and PointStatus.BUDGET in points:
-        return "time up"
-    return PointStatus.STOPPED.value if status is RunStatus.INTERRUPTED else status.value
 
 
 def cpus_text(cpus: Sequence[int]) -> str:

@@ -81,13 +81,11 @@ def figure_column(name: str) -> str:
 def csv_front(run: Run, series: Series) -> dict[str, object]:
     """The values that all rows of a series share, by column."""
     return {
+        **_series_front(series),
         "run": run.id,
         "label": run.label,
         "library": "; ".join(dict.fromkeys(launch.library for launch in series.launches)),
-        **series.point.as_json(),
         "options": " ".join(f"{name}={value}" for name, value in series.point.options),
-        "status": series.status.value,
-        "reason": series.reason,
     }
 
 
@@ -128,7 +126,7 @@ def _json_run(run: Run) -> dict[str, object]:
         "id": run.id,
         **info,
         "hockney_version": run.info.version,
-        "status": run.status.value,
+        "status": run.ending,
         "finished_unix_s": run.finished_unix_s,
         "rounds": run.rounds,
     }
@@ -147,11 +145,15 @@ def figure_json(figure: Figure) -> dict[str, Any]:
 
 def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
     """A series in JSON form, without its measurements."""
+    return {**_series_front(series), "figures": list(map(figure_json, figures))}
+
+
+def _series_front(series: Series) -> dict[str, Any]:
+    """What every export says of a series."""
     return {
         **series.point.as_json(),
         "status": series.status.value,
         "reason": series.reason,
-        "figures": list(map(figure_json, figures)),
     }
 
 

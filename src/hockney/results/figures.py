@@ -11,7 +11,6 @@ A figure is always a range: a 95 % interval, or what was seen where there are to
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import statistics
 from collections import Counter
@@ -27,8 +26,8 @@ from hockney.stats.figures import (
     STREAM_EVENTS_MIN,
     arrived_share,
     estimate_of,
+    main_batch,
     needed_for,
-    of_one_batch,
     percentile,
     rate_per_s,
     scatter_of,
@@ -65,7 +64,8 @@ class Figure:
     `coverage`; "exact" of a model without noise; "range" where there are too few measurements for an interval: then
     they are the extremes seen; "rounding" of a single imported figure. `arrived` is the share of messages that did: UDP
     loses some. `verified`: whether the payload was checked in any measurement of the point; None: no payload.
-    `n_left_out` measurements have another batch, or an earlier definition. What imported outputs do not say is None.
+    `batch` is the largest. `n_left_out` measurements
+    have another one, if of a stream, or an earlier definition. What imported outputs do not say is None.
 
     `is_shown`: the one row of its point that tables show; a point that failed has none. `is_short`: a stream with fewer
     than STREAM_EVENTS_MIN events in a sample. `measurements` are those it is made of.
@@ -142,9 +142,10 @@ class Figure:
 
     @property
     def launches_needed(self) -> int | None:
-        """How many launches would reach the precision of the run."""
+        """How many launches would reach the precision of the run; more than it has where it did not."""
         asked = self.series.run.info.plan.get("precision")
-        return None if asked is None else needed_for(*_medians(self.measurements), asked)
+        needed = None if asked is None else needed_for(*_medians(self.measurements), asked)
+        return max(needed, self.n_launches + 1) if needed and (self.precision or 0) > (asked or 1) else needed
 
     @functools.cached_property
     def samples_of(self) -> list[Measurement]:
@@ -268,7 +269,7 @@ class Frame:
         level = tuple(name for name in every if State(name, None).level == main.level)
         pools = [pool for pool in dict.fromkeys(((main.name,) if main.name in every else (), level, every)) if pool]
         for pool in pools:
-            rows.setdefault(pool, self._figure(series, pairs, pool, last))
+            rows[pool] = rows.get(pool) or self._figure(series, pairs, pool, last)
         several = [pool for pool in pools if rows[pool].n_measurements > 1] or [every]  # of one: a range of samples
         shown = next((pool for pool in pools if rows[pool].has_interval), several[0])
         keep = [pool for pool in rows if len(pool) == 1 or pool == shown]
@@ -278,13 +279,13 @@ class Frame:
     def _figure(self, series: Series, pairs: Pairs, states: Sequence[str], definition: Definition) -> Figure:
         run, every = series.run, [pair for pair in pairs if pair[1].name in states]
         alike = [pair for pair in every if pair[0].definition == definition]
-        counts = of_one_batch([0] * len(alike), [each.batch for each, _ in alike], [0] * len(alike))
-        kept = list(itertools.compress(alike, counts))
+        batches = {main_batch(each.batch for each, _ in alike)} if series.point.is_stream else set()
+        kept = [pair for pair in alike if not batches or pair[0].batch in batches]
         measurements = tuple(measurement for measurement, _ in kept)
         time, over, coverage = measured_time(measurements, is_exact=series.is_exact)
         repetitions = sum(each.samples * each.batch for each in measurements)
         arrived = arrived_share(definition, repetitions, [each.counters for each in measurements])
-        batch, is_imported = measurements[0].batch, run.info.is_imported
+        batch, is_imported = max(each.batch for each in measurements), run.info.is_imported
         has_payload = series.point.traits.payload and definition.bytes_per_rep > 0
         verified = any(each.verified for each, _ in pairs) or (False if has_payload and not is_imported else None)
         return Figure(

@@ -11,11 +11,11 @@ from typing import TextIO
 from hockney.errors import UsageError
 from hockney.model import CurveKey, curve_of
 from hockney.results.figures import Figure
+from hockney.results.formats.osu import PATTERNS
 from hockney.results.formats.output import WINDOWED
-from hockney.results.formats.texts import OSU_PATTERNS
 from hockney.results.runs import Run, Series
 
-_TITLES = {pattern: title for title, (pattern, _) in OSU_PATTERNS.items()}
+_TITLES = {pattern: title for title, (pattern, _) in PATTERNS.items()}
 
 
 def _head(pattern: str) -> str:

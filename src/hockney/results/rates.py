@@ -31,6 +31,7 @@ class SustainedRate:
     measured. `bytes_per_s` and the times are those of `sustained_hz`, over all events, `missed_by` (see misses_of) and
     `missed_p99_ns` are those of `missed_hz`; None: insufficient data. `is_provisional`: one of both rates has fewer
     than INTERVAL_MEASUREMENTS, and no model is exact. `is_over`: the search ended, and its result is not provisional.
+    `low_hz` and `high_hz`: on a fitted machine the interval of `sustained_hz`, or `is_range`.
     """
 
     point: Point
@@ -44,6 +45,9 @@ class SustainedRate:
     p50_ns: float | None
     p99_ns: float | None
     p999_ns: float | None
+    low_hz: float | None = None
+    high_hz: float | None = None
+    is_range: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ class HighestRates:
 
     deadline_ns: float
     rates: tuple[SustainedRate, ...]
+
+    @property
+    def has_result(self) -> bool:
+        """Whether a search has ended and found a rate."""
+        return any(rate.is_over and rate.sustained_hz for rate in self.rates)
 
     def groups(self) -> Iterable[list[SustainedRate]]:
         """The searches that differ only in the events in flight."""

@@ -109,9 +109,20 @@ class Run:
         return f"run {self.id}" + (f" ({self.label})" if self.label else "")
 
     @property
+    def ending(self) -> str:
+        """How it ended, in the word of its points."""
+        return self.status.ending({series.status for series in self.series})
+
+    @property
     def launch_count(self) -> int:
         """How often each job was launched, at most."""
         return len({launch.index for launch in self.launches.values()})
+
+    @property
+    def libraries(self) -> dict[str, str]:
+        """The library of each transport, as its ranks name it: where jobs differ, that of two ranks, else of most."""
+        ordered = sorted(self.launches.values(), key=lambda each: (each.library != "", each.ranks == 2, each.ranks))
+        return {launch.transport: launch.library for launch in ordered}
 
     @functools.cached_property
     def harness(self) -> frozenset[str]:
@@ -242,9 +253,20 @@ class Run:
         return by_point
 
 
-def classify_together(base: Run, new: Run) -> None:
-    """Name the machine states of two runs alike, before any is used: alone, a run that was slow throughout is quiet."""
-    base._states, new._states = stats.classify_both(*([each.probe for each in run._measured] for run in (base, new)))
+def states_together(base: Run, new: Run) -> list[dict[int, stats.State]]:
+    """The machine states of each run's measurements, by their numbers, with the same names in both.
+
+    Alone, a run that was slow throughout is quiet. Runs on two CPU models keep the names that each has alone.
+    """
+    from hockney.machine.facts import fact  # 20 ms, and few commands need it
+
+    runs, models = (base, new), {fact(run.facts, "cpu.model") for run in (base, new)}
+    probes = ([each.probe for each in run._measured] for run in runs)
+    states = stats.classify_both(*probes) if len(models) == 1 else (base._states, new._states)
+    return [
+        {each.id: state for each, state in zip(run._measured, of_run, strict=True)}
+        for run, of_run in zip(runs, states, strict=True)
+    ]
 
 
 class Curve(NamedTuple):

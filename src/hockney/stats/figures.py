@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,18 +31,9 @@ ROUNDING = "rounding"  # neither: that of the digits of a single imported figure
 _WIDEST = 10.0  # an interval over launches that spans a larger factor says less than the times seen
 
 
-def of_one_batch(points: Sequence[Hashable], batches: Sequence[int], conditions: Iterable[Hashable]) -> list[bool]:
-    """Whether each measurement has the most frequent batch of its point and condition, the largest of several.
-
-    `conditions` is read only where a point has several batches: a run has hundreds of thousands of measurements.
-    """
-    if len(set(zip(points, batches, strict=True))) == len(set(points)):
-        return [True] * len(points)
-    groups = list(zip(points, conditions, strict=True))
-    main: dict[Hashable, tuple[int, int]] = {}
-    for (group, batch), count in Counter(zip(groups, batches, strict=True)).items():
-        main[group] = max(main.get(group, (0, 0)), (count, batch))
-    return [main[group][1] == batch for group, batch in zip(groups, batches, strict=True)]
+def main_batch(batches: Iterable[int]) -> int:
+    """The most frequent, the largest of several: a stream's time depends on its batch, which has its start and end."""
+    return max(Counter(batches).items(), key=lambda counted: counted[::-1])[0]
 
 
 def percentile(samples_ns: FloatArray, share: float) -> float | None:

@@ -88,14 +88,6 @@ def shifts(pairs: Sequence[Pair], margin: float = 1.0) -> list[tuple[Shift, floa
     ]
 
 
-def level(times: Sequence[float]) -> float:
-    """The trimmed geometric mean of a series' launches: of two series the quotient is their shift's ratio."""
-    import numpy as np
-
-    logs = np.sort(np.log(np.array([times], dtype=float)), axis=1)
-    return float(np.exp(_trimmed(logs)[0][0]))
-
-
 class _Side:
     """One run: of each series the trimmed mean of logarithms, its variance and the degrees of freedom of that."""
 

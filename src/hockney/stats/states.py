@@ -32,7 +32,7 @@ REFERENCE = "reference"
 LEVELS = ("near", "far", "time-sliced", REFERENCE)
 
 Floor = tuple[float, float] | None  # before and after a measurement
-CONTENDED = "contended"
+CONTENDED, CONTENTION = "contended", "another program or VM shares a core that a rank uses"  # a word, its meaning
 
 
 @dataclass(frozen=True)

@@ -113,14 +113,6 @@ class MeasureAnswer(_Answer):
         return self
 
 
-class FloorAnswer(_Answer):
-    """The floor between the CPUs of ranks 0 and 1: half round trips in ns, each a mean over `batch` round trips."""
-
-    kind: Literal["floor"]
-    batch: Int
-    half_round_trip_ns: list[Number]
-
-
 class ErrorAnswer(_Answer):
     """Why a command was refused or a point failed; of a corrupt payload also the ranks, the size and the place."""
 
@@ -156,7 +148,7 @@ class ByeAnswer(_Answer):
     kind: Literal["bye"]
 
 
-Answer = HelloAnswer | MeasureAnswer | FloorAnswer | ErrorAnswer | LostAnswer | ListeningAnswer | ByeAnswer
+Answer = HelloAnswer | MeasureAnswer | ErrorAnswer | LostAnswer | ListeningAnswer | ByeAnswer
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, Field(discriminator="kind")])
 
 

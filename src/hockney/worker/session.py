@@ -26,7 +26,7 @@ from hockney.errors import UsageError
 from hockney.machine.limits import count_oom_kills, why_killed
 from hockney.units import format_bytes
 from hockney.worker import answers, diagnose, processes
-from hockney.worker.answers import ErrorAnswer, FloorAnswer, HelloAnswer, LostAnswer, MeasureAnswer, Rank
+from hockney.worker.answers import ErrorAnswer, HelloAnswer, LostAnswer, MeasureAnswer, Rank
 from hockney.worker.channel import FILES_OF_PROCESS, Channel
 from hockney.worker.errors import (
     LaunchFailed,
@@ -158,14 +158,6 @@ class WorkerSession:
             return answer
 
         return end
-
-    def floor(self, *, batch: int = 100, samples: int = 10, timeout_s: int = 10) -> FloorAnswer:
-        """The cache-line floor between the CPUs of ranks 0 and 1.
-
-        Raises WorkerRefused with `unsupported` where there is none, WorkerTimedOut, WorkerDied, ProtocolError.
-        """
-        words = [f"batch={batch}", f"samples={samples}", f"timeout_s={timeout_s}"]
-        return self._ask("floor", words, timeout_s, "floor", FloorAnswer)
 
     def close(self) -> None:
         """Ask the job to quit, wait for it, and kill the processes that do not end in time. May be called again."""

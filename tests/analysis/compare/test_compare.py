@@ -178,7 +178,7 @@ def test_the_last_digit_of_a_time_is_at_most_half_of_it(store: Store) -> None:
 def test_single_launches_are_never_called_different(store: Store, times: float) -> None:
     base = add_run(store, curve(), launches=1)
     new = add_run(store, slower(curve(), times, 0, 1 << 20), launches=1, seed=2)
-    facts = {"state": "near", "base": 1, "new": 1, "needed": 3, "runs": (base, new)}
+    facts = {"base": 1, "new": 1, "needed": 3, "runs": (base, new)}
     assert the_reason(store, base, new) == Reason(ReasonCode.FEW_LAUNCHES, facts)
     (alike,) = compare_runs(store, base, new).ranges
     for change in alike.changes:  # the times are known all the same
@@ -190,7 +190,7 @@ def test_too_few_launches_have_a_fix(store: Store) -> None:
     """Of one run four were made, in two states: it needs twice as many."""
     base = add_run(store, curve(), launches=4, far={1, 2, 3}, command="hockney run ring")
     new = add_run(store, curve(), launches=2, seed=2, command="hockney run ring")
-    facts = {"state": "near", "base": 1, "new": 2, "needed": 3, "runs": (base, new)}
+    facts = {"base": 1, "new": 2, "needed": 3, "runs": (base, new)}
     assert the_reason(store, base, new) == Reason(ReasonCode.FEW_LAUNCHES, facts)
     fixes = compare_runs(store, base, new).fixes
     assert [fix.argv for fix in fixes] == [("hockney", "run", "ring", "--launches", n) for n in ("8", "6")]
@@ -206,15 +206,6 @@ def test_an_interval_that_includes_a_large_change_is_inconclusive(store: Store, 
     wide = Reason(ReasonCode.WIDE_INTERVAL, {"by": pytest.approx(0.25)})
     assert [change.reasons for change in comparison.changes] == [(wide,)] * len(SIZES)
     assert [fix.argv for fix in comparison.fixes] == [("hockney", "run", "ring", "--launches", "10")] * 2
-
-
-def test_a_change_holds_the_figures_that_it_is_computed_from(store: Store) -> None:
-    """With three launches, of which one is wild, medians would be alike."""
-    runs = [add_run(store, slower(curve(), times, 0, 1 << 20), launches=3, scatter=0.3, seed=times) for times in (1, 2)]
-    for change in compare_runs(store, *runs).changes:
-        assert change.shift is not None
-        assert change.base_ns is not None
-        assert change.new_ns == pytest.approx(change.shift.ratio * change.base_ns)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +283,7 @@ def test_an_odd_floor_between_two_states_does_not_join_them(store: Store, measur
     )
     runs = (near, far) if is_reversed else (far, near)
     (change,) = compare_runs(store, *runs).changes
-    assert (change.shift, change.state) == (None, None)
+    assert (change.shift, change.states) == (None, ())
     facts = change.reasons[0].facts
     states = [facts[side][0].split()[0] for side in ("base", "new")]
     assert states == (["near", "far"] if is_reversed else ["far", "near"])
@@ -304,7 +295,7 @@ def test_a_series_is_compared_in_one_state_with_enough_launches(store: Store) ->
     comparison = compare_runs(store, base, new)
     assert sizes(store, base, new, Verdict.SLOWER) == [8, 64]
     for change in comparison.changes:
-        assert change.state == "near"
+        assert change.states == ("near", "near")
         assert change.shift is not None
         assert (change.shift.n_base, change.shift.n_new) == (5, 5)
 
@@ -335,7 +326,8 @@ def test_which_state_is_compared(
 def side_of(times_ns: dict[str, dict[int, list[float]]], shown: str | None) -> Any:
     """A series with these times, in a run whose tables show this state."""
     run = SimpleNamespace(state_of=lambda *_: shown)
-    return SimpleNamespace(times_ns=times_ns, series=SimpleNamespace(run=run, job=("shm", 2)))
+    names = {state: state for state in times_ns}
+    return SimpleNamespace(times_ns=times_ns, names=names, series=SimpleNamespace(run=run, job=("shm", 2)))
 
 
 @pytest.mark.parametrize(
@@ -361,7 +353,8 @@ def test_no_state_is_compared_that_the_tables_of_base_do_not_show(store: Store) 
     made: dict[str, Any] = {"launches": 40, "measurements": (1.0,), "contended": {*range(40)} - {5, 6, 7}}
     base, new = (add_run(store, curve(), seed=seed, **made) for seed in (1, 2))
     shown = {series.shown.state for series in Run(store, base).series if series.shown}
-    assert {change.state for change in compare_runs(store, base, new).changes} == shown == {"near, contended"}
+    assert {change.states for change in compare_runs(store, base, new).changes} == {("near, contended",) * 2}
+    assert shown == {"near, contended"}
 
 
 def test_a_point_that_failed_has_no_time(store: Store) -> None:

@@ -15,9 +15,9 @@ from tests.matrix import matrix
 
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.values import Contention
+from hockney.cli.changes import caution
 from hockney.measure.check import or_not_slower
 from hockney.model import IMPORTED, RunStatus
-from hockney.report.changes import caution_sentence
 from hockney.results.store import Store
 
 
@@ -239,11 +239,11 @@ def test_a_change_without_a_known_cause_may_be_drift(
     base = add_run(store, both, facts=facts[0])
     comparison = compare_runs(store, base, add_run(store, slower(both, ratio, 8, 8), seed=2, facts=facts[-1]))
     assert (comparison.has_no_cause, comparison.drifting) == (has_no_cause, drifting)
-    assert (caution_sentence(comparison) is not None) == (has_no_cause or bool(drifting))
-    assert caution_sentence(replace(comparison, interleaved=True)) is None
+    assert (caution(comparison) is not None) == (has_no_cause or bool(drifting))
+    assert caution(replace(comparison, interleaved=True)) is None
 
 
 def test_a_run_that_was_stopped_is_disturbed(store: Store) -> None:
     base, new = (add_run(store, curve(), seed=seed) for seed in (1, 2))
-    store.finish_run(base, RunStatus.INTERRUPTED)
+    store.finish_run(base, RunStatus.STOPPED)
     assert compare_runs(store, base, new).contention == (Contention(base, "It was stopped before its end."),)

@@ -11,6 +11,8 @@ from hockney.analysis.compare import Difference, compare_runs
 from hockney.model import IMPORTED, Warning_
 from hockney.results.store import Store
 
+SET = {"UCX_TLS": "tcp", "OMPI_MCA_btl": "tcp,self"}
+
 
 @pytest.mark.parametrize(
     ("before", "after", "differs"),
@@ -68,6 +70,16 @@ def test_differences_of_the_environments_are_named(
     new = add_run(store, curve(), facts=later, seed=2)
     differences = {each.what: (each.base, each.new) for each in compare_runs(store, base, new).differences}
     assert differences == {"hockney": ("0.0.9", "0.1.0"), **expected}
+
+
+def test_variables_are_the_first_differences(store: Store) -> None:
+    """A check that finds nothing slower names three differences at most, and a variable is among them."""
+    facts: list[dict[str, Any]] = [
+        {"hostname": name, "cpu": {"model": name}, "environment": known} for name, known in (("a", {}), ("b", SET))
+    ]
+    runs = [add_run(store, curve("mpi"), libraries={"mpi": of["hostname"]}, facts=of) for of in facts]
+    told = [each.what for each in compare_runs(store, *runs).differences]
+    assert told == ["variable OMPI_MCA_btl", "variable UCX_TLS", "library, mpi", "host", "CPU"]
 
 
 @pytest.mark.parametrize("imported", [(True, False), (False, True), (True, True)])

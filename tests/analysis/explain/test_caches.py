@@ -44,7 +44,8 @@ def test_a_jump_on_one_side_of_a_cache_explains_no_fall(last_bytes: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("beyond", "precision", "is_found"), [(0.92, 0.005, False), (0.88, 0.005, True), (0.88, 0.1, False)]
+    ("beyond", "precision", "is_found"),
+    [(0.92, 0.005, False), (0.88, 0.005, True), (0.88, 0.02, False), (0.7, 0.2, False)],
 )
 def test_a_cache_limits_by_a_tenth_at_least_beyond_the_intervals(
     beyond: float, precision: float, is_found: bool
@@ -58,8 +59,28 @@ def test_caches_that_no_size_reaches_are_not_checked() -> None:
     none = not_checked("cache limits", reading(curve(), facts=caches(1 << 25)))
     assert none.reason is Absence.INSUFFICIENT_DATA
     assert none.how is not None
-    assert none.how.argv[2:] == ("pingpong", "-t", "shm", "--bytes", "8M:128M")
+    assert none.how.argv[2:] == ("pingpong", "-t", "shm", "--bytes", "8M:64M")
     assert found("cache limits", reading(curve(), facts=caches(8192, 1 << 25))) == []
+
+
+def test_the_fix_measures_no_cache_that_takes_longer_than_the_run() -> None:
+    """At 10 GB/s 100 messages of 256 MiB take 3 s."""
+    both = {"facts": caches(1 << 25, 1 << 27)}
+    quick, long = (not_checked("cache limits", reading(curve(), plan={"time_s": time_s}, **both)) for time_s in (2, 20))
+    assert quick.how is not None
+    assert long.how is not None
+    assert (quick.how.argv[-1], long.how.argv[-1]) == ("8M:64M", "8M:256M")
+    assert quick.facts["caches"] == ["L1 (32 MiB)"]
+    none = not_checked("cache limits", reading(curve(), plan={"time_s": 0.1}, **both))
+    assert (none.reason, none.why, none.how) == (Absence.NOT_APPLICABLE, "caches too large", None)
+
+
+def test_no_long_messages_are_advised_where_no_cache_decides() -> None:
+    """On sockets, and on a model, whose rates this machine's caches do not change."""
+    model = {"traits": {"transports": {"sim@x": {"carrier": "library", "caps": ["payload", "virtual"]}}}}
+    for transport, facts in (("tcp", {}), ("sim@x", model)):
+        none = not_checked("cache limits", reading(curve(transport=transport), facts={**caches(1 << 25), **facts}))
+        assert (none.reason, none.why, none.how) == (Absence.NOT_APPLICABLE, "no caches", None)
 
 
 def test_sizes_that_cost_nothing() -> None:

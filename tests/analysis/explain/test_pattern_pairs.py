@@ -15,7 +15,7 @@ from hockney.analysis.explain.ranks import above_floor, yields
 from hockney.analysis.finding import Finding, NotChecked, as_warned
 from hockney.errors import Fix
 from hockney.model import Warning_
-from hockney.report.findings import evidence_of
+from hockney.report.findings import evidence_of, title_of
 from hockney.stats.fit import Estimate
 
 
@@ -50,6 +50,23 @@ def test_a_duplex_limit_is_a_tenth_off_half_the_time(ratio: float, effect: float
     """With the whole interval, of 1 %; its effect is 1 where directions take turns."""
     findings = duplex_of(pattern("twoway", 500 * ratio, 0.1 * ratio), pattern("oneway", 500))
     assert [finding.effect for finding in findings] == ([] if effect is None else [pytest.approx(effect, abs=0.01)])
+
+
+@pytest.mark.parametrize(
+    ("ratios", "title", "sizes"),
+    [
+        ((1.0, 1.0), "limited duplex", (8, 16)),
+        ((0.116, 0.2), "one direction alone is slow", (8, 16)),
+        ((0.116, 1.0), "limited duplex", (16,)),  # and nothing of the size that is faster than full duplex
+    ],
+)
+def test_the_title_of_a_duplex_limit_follows_its_ratio(
+    ratios: tuple[float, float], title: str, sizes: tuple[int, ...]
+) -> None:
+    one = curve(lambda _: 500.0, "oneway", sizes=[8, 16])
+    two = curve(lambda size: 500.0 * ratios[size > 8], "twoway", sizes=[8, 16])
+    (finding,) = duplex_of(two, one)
+    assert (title_of(finding), finding.subject.sizes_bytes) == (title, sizes)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject
 from hockney.errors import Fix, HockneyError
 from hockney.machine.topology import Topology
-from hockney.model import Point, PointStatus
-from hockney.report.findings import layer_text, sentence_of
+from hockney.model import Point, PointStatus, Warning_
+from hockney.report.findings import layer_text, note_text, sentence_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.results.store.lock import alone
@@ -98,7 +98,7 @@ def test_a_switch_is_found_in_a_stored_run(tmp_path: Path) -> None:
     assert switch.subject.sizes_bytes == (2048, 4096)
 
 
-@pytest.mark.parametrize(("status", "how"), [("interrupted", "stopped"), ("running", "killed")])
+@pytest.mark.parametrize(("status", "how"), [("stopped", "stopped"), ("running", "killed")])
 def test_a_run_that_ended_early_says_so_and_how_to_resume_it(tmp_path: Path, status: str, how: str) -> None:
     """One that is running while nobody measures it was killed."""
     path = tmp_path / "r.db"
@@ -368,6 +368,18 @@ def test_findings_between_hosts_come_before_those_within_one() -> None:
 
     findings = explain(reading(curve(line(1000, 1))), [Detector("impact", "impacts", loaded)]).findings
     assert [finding.effect for finding in findings] == [3.0, 2.0, 1.0, 9.0]
+
+
+def test_of_streams_of_few_events_a_busy_machine_is_the_cause(tmp_path: Path) -> None:
+    """More time would not help while other programs run."""
+    load = Warning_("others", "machine", "While the run measured, other programs kept 1.5 CPUs busy.", "Stop them.")
+    with Store.open(tmp_path / "r.db") as store:
+        run = add_run(store, {make_point(8, pattern="oneway"): 1000.0}, definition=SLOWEST, batch=1)
+        for is_busy in (False, True):
+            if is_busy:
+                store.add_warning(run, load)
+            (note,) = (note for note in explain_run(Run(store, run)).notes if note.code == "short streams")
+            assert (load.cause in note_text(note), "--time" in note_text(note)) == (is_busy, not is_busy)
 
 
 def test_streams_of_few_events_are_noted(tmp_path: Path) -> None:

@@ -28,13 +28,9 @@ def stepped(after: int, jump_ns: float, transport: str = OPENMPI, **more: Any) -
     return curve(lambda size: 500 + 0.1 * size + (jump_ns if size > after else 0.0), transport=transport, **more)
 
 
-def switches(made: MeasuredCurve, answer: str = "", **more: Any) -> list[Finding]:
-    """The switches of a curve except documented sizes without a trace, or those of one answer."""
-    findings = found("protocol switches", reading(made, **{"libraries": LIBRARIES, **more}))
-    return [each for each in findings if each.facts.get("answer", "") in ([answer] if answer else ["", *ANSWERS])]
-
-
-ANSWERS = ("confirmed", "suspected")
+def switches(made: MeasuredCurve, **more: Any) -> list[Finding]:
+    """The findings of a curve."""
+    return found("protocol switches", reading(made, **{"libraries": LIBRARIES, **more}))
 
 
 def test_a_jump_has_its_place_its_height_and_its_documented_cause() -> None:
@@ -169,7 +165,7 @@ def test_a_jump_that_two_launches_do_not_establish_is_suspected(seed: int) -> No
         return (700 if size < 4096 else 2100) + 0.1 * size
 
     made = smooth.curve_of(times, 0.03, random, is_of_two=True)
-    around = [one for one in switches(made) if one.subject.sizes_bytes == (2048, 4096)]
+    around = [one for one in switches(made) if one.subject.sizes_bytes[0] <= 2048 < 4096 <= one.subject.sizes_bytes[-1]]
     assert [(one.code, one.facts["answer"]) for one in around] == [("protocol switch", "suspected")]
     assert around[0].fix is not None
     assert around[0].effect > 0.25
@@ -180,32 +176,6 @@ def test_smooth_curves_of_two_launches_are_seldom_suspected(made: Callable[..., 
     count = smooth.answers(made, 0.1, 40, is_of_two=True)
     assert count["confirmed"] == 0
     assert count["suspected"] <= 4
-
-
-# ---- documented sizes without a trace -------------------------------------------------------------------------------
-
-
-def test_a_documented_size_that_the_curve_passes_straight_is_not_seen() -> None:
-    made = stepped(2048, 1500.0)
-    (unseen,) = switches(made, "not seen")
-    assert (unseen.facts["thresholds"], unseen.effect) == (["btl_vader_max_send_size"], 0.0)
-    few = (8, 64, 512, 1024, 8192, 262144, 1 << 20, 4 << 20)  # too distant around 4 KiB
-    assert switches(curve(line(), transport=OPENMPI, sizes=few), "not seen") == []
-
-
-@pytest.mark.parametrize(
-    ("time_ns", "last", "is_unseen"),
-    [
-        (line(), -1, True),
-        (lambda size: 500 + 0.1 * size + (40000 if size > 32768 else 0), -1, False),
-        (line(), 131072, False),  # the first size after the change is the last of all
-        (lambda size: (500 + 0.1 * size) * (1.7 if size == 65536 else 1), -1, False),
-    ],
-    ids=["straight", "begins there", "ends there", "off its line"],
-)
-def test_not_seen_needs_two_sizes_on_each_side(time_ns: Callable[[int], float], last: int, is_unseen: bool) -> None:
-    sizes = [size for size in (*LONG, 524288, 1 << 20) if last < 0 or size <= last]
-    assert bool(switches(curve(time_ns, transport="pipe", sizes=sizes), "not seen")) is is_unseen
 
 
 # ---- bends and curves -----------------------------------------------------------------------------------------------
@@ -223,13 +193,13 @@ def test_a_change_of_slope_is_a_bend_and_no_switch(before: float, after: float, 
 
 
 def test_a_bend_may_be_documented() -> None:
-    """A single copy from 8 KiB on, which takes longer to begin and less for each byte."""
+    """A single copy from 8 KiB on, which takes longer to begin and less for each byte: 8 KiB is near both lines."""
 
     def time_ns(size: int) -> float:
         return 1300 + (0.43 * size if size < 8192 else 3200 + 0.05 * size)
 
     (bend,) = switches(curve(time_ns, transport="mpi@mpich-5.0.2", sizes=LONG))
-    assert (bend.code, bend.cause, bend.subject.sizes_bytes) == ("bend", "documented", (4096, 8192))
+    assert (bend.code, bend.cause, bend.subject.sizes_bytes) == ("bend", "documented", (4096, 16384))
     assert [source.rpartition("/")[2] for source in bend.sources] == ["iqueue_init.c", "cma_post.h"]
 
 

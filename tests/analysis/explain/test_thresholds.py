@@ -115,7 +115,6 @@ def test_a_size_that_the_run_had_set_replaces_the_default(after: int, is_cause: 
         assert by_answer["confirmed"].facts["set_value"] == f"{VADER}=16384"
     else:
         assert by_answer["suspected"].cause == ""
-        assert "btl_vader_eager_limit" in by_answer["not seen"].facts["thresholds"]
 
 
 @pytest.mark.parametrize(

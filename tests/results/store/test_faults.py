@@ -141,7 +141,7 @@ def test_disk_stays_full(small_disk: Path) -> None:
     store, run_id, rounds, text = fill_with_rounds(small_disk)
     assert write_until_it_fails(store, run_id)[1] == text
     with contextlib.suppress(StoreError):
-        store.finish_run(run_id, RunStatus.INTERRUPTED)
+        store.finish_run(run_id, RunStatus.STOPPED)
     store.close()
     path = small_disk / "results.db"
     fill(small_disk)

@@ -225,9 +225,9 @@ def test_warnings_are_stored_once(store: Store, run_id: int) -> None:
 
 def test_a_run_ends_and_is_resumed(store: Store, run_id: int) -> None:
     before_s = time.time()
-    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    store.finish_run(run_id, RunStatus.STOPPED)
     stored = store.run(run_id)
-    assert stored.status is RunStatus.INTERRUPTED
+    assert stored.status is RunStatus.STOPPED
     assert stored.finished_unix_s is not None
     assert before_s <= stored.finished_unix_s <= time.time()
     store.resume_run(run_id)
@@ -255,7 +255,7 @@ def test_only_the_time_of_measuring_counts_by_a_clock_that_nobody_sets(
     assert measured_s() == (None, 5)
     at(1010)
     monkeypatch.setattr("hockney.results.store.store.time.time", lambda: 1e9)
-    store.finish_run(run_id, RunStatus.INTERRUPTED)
+    store.finish_run(run_id, RunStatus.STOPPED)
     assert measured_s() == (10, 10)
     with Store.open(path) as other:
         for resumed_s in (2000, 3000):  # killed before the first measurement, twice
@@ -391,7 +391,7 @@ def test_damage_that_shows_after_opening_is_wrong_usage_until_something_is_writt
         with Store.open(path, readonly=readonly) as store, pytest.raises(WrongStoreError, match="it is damaged"):
             store.run(run_id)
     with Store.open(path) as store:
-        store.set_status(run_id, make_point(), PointStatus.BUDGET)
+        store.set_status(run_id, make_point(), PointStatus.TIME_UP)
         with pytest.raises(StoreError, match="it is damaged") as caught:
             store.run(run_id)
     assert caught.value.exit_code == 3, "something may have been measured"

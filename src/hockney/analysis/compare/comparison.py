@@ -3,13 +3,14 @@
 A launch's value is the median of its measurements' medians in one machine state: that of the tables of base, else of
 new, where both runs have it. States are classified over the measurements of both runs together, since one that was slow
 throughout shows it only next to the other. Runs on two CPU models are classified separately, and their states are
-matched by name.
+matched by name. The figures of a series are those of each run's own frame, with its names of states.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,15 +20,16 @@ from hockney.analysis.compare.values import Comparison, Difference, Reason, Reas
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
 from hockney.model import DIGITS, NOT_MEASURED, MachineProbe, Point, PointStatus, RunInfo
-from hockney.results.runs import Run, Series, classify_together
+from hockney.results.runs import Run, Series, states_together
 from hockney.results.store import Store
 from hockney.stats import CONFIDENCE, State, place
-from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, level, shifts
+from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, shifts
+from hockney.stats.states import is_state
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
-_NOT_MEASURED = (ReasonCode.FAILED, ReasonCode.SKIPPED)  # even if the series has samples from before
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
+_MARGIN_OF_PAIRS = 1.01  # the size of the environment alone moves times by some tenths of a per cent
 BETWEEN_RUNS = 0.04  # the standard deviation of a ratio of two unchanged runs, where ranks sleep (docs/methods.md)
 
 
@@ -35,37 +37,44 @@ BETWEEN_RUNS = 0.04  # the standard deviation of a ratio of two unchanged runs, 
 class RunSeries:
     """One series in one run.
 
-    `launches`: the numbers of those with samples. `times_ns`: by machine state, then launch. `digits`: the rounding
-    error of imported times, as a fraction.
+    `launches`: the numbers of those with samples. `times_ns`: by machine state of both runs together, then launch;
+    `names`: what the run alone calls these states. `digits`: the rounding error of imported times, as a fraction.
     """
 
     series: Series
     launches: set[int]
     times_ns: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    names: dict[str | None, str] = field(default_factory=dict)
     digits: float = 0.0
 
+    def states_against(self, other: RunSeries) -> list[str]:
+        """Its states in order; `near, contended compared with run 2` where the run alone has another name."""
+        states = sorted(self.times_ns, key=place)
+        alike = (is_state(state, State(self.names[state], None)) or state == self.names[state] for state in states)
+        compared = f" compared with run {other.series.run.id}"
+        return [state if is_alike else state + compared for state, is_alike in zip(states, alike, strict=True)]
 
-def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0, first_launch: int = 0) -> Comparison:
+
+def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0, first_launch: int = 0) -> Comparison:
     """Compare every series of two runs, except those that both plans skipped.
 
-    `margin`: the ratio of times that a difference must exceed. Launches of the new run before `first_launch` are
-    ignored. Raises UsageError if both ids are the same run, or the runs have no series in common.
+    `margin`: the ratio of times that a difference must exceed (0: 1, in alternation 1.01). Launches of the new run
+    before `first_launch` are ignored. Raises UsageError if both are one run, or they have no series in common.
     """
     if base_id == new_id:
         raise UsageError(f"run {base_id} can't be compared with itself: name another one")
     with store.snapshot():
         runs = Run(store, base_id), Run(store, new_id)
         infos = runs[0].info, runs[1].info
-        models = [(info.facts.get("cpu") or {}).get("model") for info in infos]
-        if models[0] == models[1]:
-            classify_together(*runs)
+        states = states_together(*runs)
         pair_names = names_of_pair(*infos)
+        margin = margin or (1.0 if pair_names is None else _MARGIN_OF_PAIRS)
         names = pair_names or renamed(*({series.point.transport for series in run.series} for run in runs))
-        (base, base_probes), (new, new_probes) = _read(runs[0], names, 0), _read(runs[1], {}, first_launch)
-    common = {point: (base[point], new[point]) for point in new if point in base}
+        base, base_probes = _read(runs[0], states[0], names, 0)
+        new, new_probes = _read(runs[1], states[1], {}, first_launch)
     common = {
         point: sides
-        for point, sides in common.items()
+        for point, sides in ((point, (base[point], new[point])) for point in new if point in base)
         if any(side.launches or side.series.status is not PointStatus.SKIPPED for side in sides)
     }
     most = [max((len(series.launches) for series in of_run.values()), default=0) for of_run in (base, new)]
@@ -75,10 +84,11 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
             "name two of the same patterns, sizes and transports"
         )
     changed = differences(*runs, names)
+    compared = {point: most_telling(*sides) for point, sides in common.items()}
     if pair_names is None:
         sleeping = {name for info in infos for name in info.facts.get("sleeping", ())}
         series = [
-            _match(point, *sides, BETWEEN_RUNS if point.transport in sleeping else 0.0)
+            _match(point, *sides, compared[point], BETWEEN_RUNS if point.transport in sleeping else 0.0)
             for point, sides in common.items()
         ]
         is_known = not any(info.is_imported for info in infos)  # imports do not show drift apart from their library
@@ -89,9 +99,11 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
     changes = []
     for change in judge(series, drift_data, margin):
         before, after = common[change.point]
+        figures = [side.series.figures_in(side.names.get(compared[change.point])) for side in (before, after)]
+        base_ns, new_ns = (figure[0].time.value if figure else None for figure in figures)
+        is_short = any(each.is_short for figure in figures for each in figure)
         launches = len(before.launches), len(after.launches)
-        is_short = any(side.series.shown is not None and side.series.shown.is_short for side in (before, after))
-        changes.append(replace(change, is_short=is_short, launches=launches))
+        changes.append(replace(change, base_ns=base_ns, new_ns=new_ns, is_short=is_short, launches=launches))
     return Comparison(
         base=base_id,
         new=new_id,
@@ -103,14 +115,16 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 1.0
         only_new=tuple(point for point in new if new[point].launches and point not in base),
         contention=contention_of(*runs),
         infos=infos,
-        libraries={launch.transport: launch.library for run in runs for launch in run.launches.values()},
+        libraries={name: library for run in runs for name, library in run.libraries.items()},
         renamed=names,
         interleaved=pair_names is not None,
     )
 
 
-def _read(run: Run, names: Mapping[str, str], first_launch: int) -> tuple[dict[Point, RunSeries], Probes]:
-    """The series of a run by their points, named as in the new run, and the machine probes of all of them."""
+def _read(
+    run: Run, states: Mapping[int, State], names: Mapping[str, str], first_launch: int
+) -> tuple[dict[Point, RunSeries], Probes]:
+    """The series of a run by their points, named as in the new run, and their probes, by `states` of both runs."""
     by_point: dict[Point, RunSeries] = {}
     probes: dict[str, dict[int, list[MachineProbe]]] = {}
     numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
@@ -121,7 +135,11 @@ def _read(run: Run, names: Mapping[str, str], first_launch: int) -> tuple[dict[P
         by_point[replace(point, transport=names.get(point.transport, point.transport))] = side
         if series.status is PointStatus.FAILED:
             continue  # its samples may be wrong
-        for figure in (row for row in series.figures() if not row.is_mixed):
+        own, figures = {each.id: state.name for each, state in series.pairs}, series.figures()
+        if any(states[number].name != name for number, name in own.items()):
+            figures = list(run.frame.rows_of(series, [(each, states[each.id]) for each, _ in series.pairs]))
+        for figure in (row for row in figures if not row.is_mixed):
+            side.names[figure.state] = Counter(own[each.id] for each in figure.measurements).most_common(1)[0][0]
             for each in figure.measurements:
                 number = numbers[each.launch_id]
                 if each.median_ns and number >= first_launch:
@@ -141,7 +159,7 @@ class MatchedSeries:
 
     `ratios` are those of launch pairs, where the runs were measured in alternation. `digits`: as in RunSeries, of both.
     `exact`: on models without noise. `between`: the standard deviation of the logarithm between runs, which launches of
-    one run do not show.
+    one run do not show. `names`: what base and new alone call the state.
     """
 
     point: Point
@@ -152,22 +170,23 @@ class MatchedSeries:
     digits: tuple[float, float] = (0.0, 0.0)
     exact: bool = False
     between: float = 0.0
+    names: tuple[str, ...] = ()
 
 
-def _match(point: Point, base: RunSeries, new: RunSeries, between: float) -> MatchedSeries:
-    best = most_telling(base, new)
+def _match(point: Point, base: RunSeries, new: RunSeries, state: str | None, between: float) -> MatchedSeries:
     reasons = tuple(_missing(base, new)) or tuple(_incomparable(base, new))
-    if reasons or best is None:
-        return MatchedSeries(point, None, (_any_state(base), _any_state(new)), reasons)
-    times_ns = _medians_ns(base.times_ns[best]), _medians_ns(new.times_ns[best])
+    if reasons or state is None:
+        return MatchedSeries(point, reasons=reasons)
+    times_ns = _medians_ns(base.times_ns[state]), _medians_ns(new.times_ns[state])
     counts = len(times_ns[0]), len(times_ns[1])
     if base.series.is_exact and new.series.is_exact:
         return MatchedSeries(point, None, times_ns, exact=True)
     if not can_decide(*counts):
         runs = base.series.run.id, new.series.run.id
-        facts = {"state": best, "base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
+        facts = {"base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
         reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
-    return MatchedSeries(point, best, times_ns, reasons, digits=(base.digits, new.digits), between=between)
+    digits, names = (base.digits, new.digits), (base.names[state], new.names[state])
+    return MatchedSeries(point, state, times_ns, reasons, digits=digits, between=between, names=names)
 
 
 def _missing(*sides: RunSeries) -> Iterator[Reason]:
@@ -182,13 +201,13 @@ def _missing(*sides: RunSeries) -> Iterator[Reason]:
 
 def _incomparable(base: RunSeries, new: RunSeries) -> Iterator[Reason]:
     """Why times of a series in both runs are not compared; one reason at most."""
-    states = [sorted(side.times_ns, key=place) for side in (base, new)]
     if len({side.series.shown.definition for side in (base, new) if side.series.shown}) > 1:
         yield Reason(ReasonCode.OTHER_DEFINITION)
     elif base.series.run.info.is_imported != new.series.run.info.is_imported:
         yield Reason(ReasonCode.STATE_UNKNOWN)
-    elif set(states[0]).isdisjoint(states[1]):
-        facts = {"base": states[0], "new": states[1], "runs": (base.series.run.id, new.series.run.id)}
+    elif base.times_ns.keys().isdisjoint(new.times_ns):
+        states = {"base": base.states_against(new), "new": new.states_against(base)}
+        facts = {**states, "runs": (base.series.run.id, new.series.run.id)}
         yield Reason(ReasonCode.NO_COMMON_STATE, facts)
 
 
@@ -204,16 +223,11 @@ def most_telling(base: RunSeries, new: RunSeries) -> str | None:
         sides = base.times_ns[state], new.times_ns[state]
         launches = [len(side) for side in sides]
         measurements = min(sum(map(len, side.values())) for side in sides)
-        is_shown, is_quiet = [state == each for each in shown], not State(state, None).is_contended
+        is_shown = [side.names[state] == name for side, name in zip((base, new), shown, strict=True)]
+        is_quiet = not State(state, None).is_contended
         return can_decide(*launches), is_shown, is_quiet, min(launches), sum(launches), measurements
 
     return max(sorted(base.times_ns.keys() & new.times_ns.keys(), key=place), key=weight, default=None)
-
-
-def _any_state(side: RunSeries) -> list[float]:
-    """The launch medians of the most telling state."""
-    state = most_telling(side, side)
-    return [] if state is None else _medians_ns(side.times_ns[state])
 
 
 def _medians_ns(launches: _Launches) -> list[float]:
@@ -235,7 +249,7 @@ def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
 def _match_sides(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
     """As match_pairs, of a series that was measured on both sides."""
     sides = base, new
-    missing = tuple(why for why in _missing(*sides) if why.code in _NOT_MEASURED)
+    missing = tuple(why for why in _missing(*sides) if why.code in (ReasonCode.FAILED, ReasonCode.SKIPPED))
     quadruples: dict[int, dict[int, tuple[list[float], list[float]]]] = {}
     for number, side in enumerate(() if missing else sides):
         for each, _ in side.series.pairs:
@@ -264,9 +278,7 @@ def match_pairs(point: Point, quadruples: Quadruples, missing: tuple[Reason, ...
     ratios = [] if missing else launch_ratios(quadruples)
     if not missing and len(ratios) < PAIRS_MIN:
         missing = (Reason(ReasonCode.FEW_PAIRS, {"pairs": len(ratios), "needed": PAIRS_MIN}),)
-    pairs = [pair for rounds in quadruples.values() for pair in rounds.values()]
-    base_ns, new_ns = ([ns for pair in pairs for ns in pair[side]] for side in (0, 1))
-    return MatchedSeries(point, None, (base_ns, new_ns), missing, ratios=ratios)
+    return MatchedSeries(point, reasons=missing, ratios=ratios)
 
 
 # ---- all series -----------------------------------------------------------------------------------------------------
@@ -312,10 +324,7 @@ def judge(
             if explained is not None:
                 facts = dict(zip(("by", "shown_by"), explained, strict=True))
                 verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.DRIFT, facts),)
-        base_ns, new_ns = (level(times_ns) if times_ns else None for times_ns in member.times_ns)
-        if member.ratios and base_ns is not None and shift is not None:
-            new_ns = base_ns * shift.ratio
-        changes.append(SeriesChange(member.point, verdict, reasons, member.state, shift, chance, base_ns, new_ns))
+        changes.append(SeriesChange(member.point, verdict, reasons, member.names, shift, chance))
     return changes
 
 
@@ -334,10 +343,9 @@ def _widened(shift: Shift, chance: float | None, member: MatchedSeries, margin: 
 
 def _judge_exact(member: MatchedSeries, margin: float) -> SeriesChange:
     """Any difference beyond the margin counts."""
-    base_ns, new_ns = (times_ns[0] for times_ns in member.times_ns)
-    ratio = new_ns / base_ns
+    ratio = member.times_ns[1][0] / member.times_ns[0][0]
     shift = Shift(ratio, ratio, ratio, 1.0, *map(len, member.times_ns))
     most = max(margin, 1.0005)  # less is printed as 0.0 %
     is_same = 1 / most <= ratio <= most
     verdict = Verdict.SAME if is_same else Verdict.SLOWER if ratio > 1 else Verdict.FASTER
-    return SeriesChange(member.point, verdict, (), None, shift, None, base_ns, new_ns)
+    return SeriesChange(member.point, verdict, shift=shift)

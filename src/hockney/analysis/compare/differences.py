@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from hockney.analysis.compare.values import COMMIT, CPU, HOST, Contention, Difference
+from hockney.analysis.compare.values import COMMIT, CPU, HOST, VARIABLE, Contention, Difference
 from hockney.analysis.repeat import INTERLEAVED
+from hockney.machine.facts import fact
 from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.worker.catalogue import split_name
@@ -63,22 +64,20 @@ def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
 
 
 def differences(base: Run, new: Run, names: Mapping[str, str]) -> tuple[Difference, ...]:
-    """All differences, the most informative first. `names`: the new run's name of each transport of base."""
+    """All differences, the most informative first: those that users make. `names`: as of `renamed`."""
     facts = base.info.facts, new.info.facts
     values: list[tuple[str, str | None, str | None]] = [("hockney", base.info.version, new.info.version)]
-    values += [(what, _text(_fact(facts[0], path)), _text(_fact(facts[1], path))) for what, path in _FACTS.items()]
-    environments = facts[0].get("environment"), facts[1].get("environment")
-    for name in sorted({*(environments[0] or {}), *(environments[1] or {})}):
-        values.append((f"variable {name}", _variable(base, name), _variable(new, name)))
+    values += [(what, _text(fact(facts[0], path)), _text(fact(facts[1], path))) for what, path in _FACTS.items()]
+    for name in sorted({name for known in facts for name in known.get("environment") or ()}):
+        values.append((f"{VARIABLE}{name}", _variable(base, name), _variable(new, name)))
     for what, key, default in (("launcher", "launcher", "auto"), ("network interface", "interface", "not set")):
         before, after = (None if run.info.is_imported else run.info.plan.get(key) or default for run in (base, new))
         values.append((what, before, after))
-    launches = _of_launches(base, new, names)
     values += _of_models(*facts)
-    listed = (*launches, *(Difference(what, before, after) for what, before, after in values if before != after))
-    if base.info.is_imported or new.info.is_imported:  # little is known of one side, which is no change
-        return tuple(difference for difference in listed if difference.base and difference.new)
-    return listed
+    changed = (Difference(what, before, after) for what, before, after in values if before != after)
+    listed = sorted([*_of_launches(base, new, names), *changed], key=lambda each: not each.what.startswith(VARIABLE))
+    is_partial = base.info.is_imported or new.info.is_imported  # little is known of one side, which is no change
+    return tuple(each for each in listed if not is_partial or (each.base and each.new))
 
 
 def _of_models(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str | None]]:
@@ -107,16 +106,9 @@ def contention_of(*runs: Run) -> tuple[Contention, ...]:
         for warning in run.warnings
         if warning.kind in ("load", "steal", "others")
     }
-    stopped_by = (RunStatus.INTERRUPTED, RunStatus.KILLED)
+    stopped_by = (RunStatus.STOPPED, RunStatus.KILLED)
     stopped = [Contention(run.id, "It was stopped before its end.") for run in runs if run.status in stopped_by]
     return (*stopped, *(Contention(run_id, cause) for (run_id, _), cause in last.items()))
-
-
-def _fact(facts: Mapping[str, Any], path: str) -> Any:
-    value: Any = facts
-    for word in path.split("."):
-        value = value.get(word) if isinstance(value, Mapping) else None
-    return value
 
 
 def _text(value: Any) -> str | None:

@@ -17,6 +17,7 @@ from hockney.stats.interval import Estimate
 from hockney.stats.shift import LAUNCHES_MIN, Shift
 
 CPU, HOST, COMMIT = "CPU", "host", "commit of hockney"  # names of differences
+VARIABLE = "variable "  # how the name of a difference in the environment begins
 
 
 class Verdict(enum.Enum):
@@ -41,7 +42,7 @@ class ReasonCode(enum.Enum):
     NO_COMMON_STATE = "no common state"  # base, new: names of states; runs
     STATE_UNKNOWN = "state unknown"  # another benchmark measured one side
     OTHER_DEFINITION = "other definition"  # the time of the pattern is defined otherwise
-    FEW_LAUNCHES = "few launches"  # state; base, new: launches in it; needed; runs
+    FEW_LAUNCHES = "few launches"  # base, new: launches in the state compared; needed; runs
     FEW_PAIRS = "few launch pairs"  # pairs, needed: of an interleaved pair
     WIDE_INTERVAL = "wide interval"  # by: a fraction; a change by more than that is not excluded
     DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", "wake-ups", a transport, or "other series"
@@ -78,16 +79,16 @@ class Contention:
 class SeriesChange:
     """The comparison of one series. `point` is named as in the new run.
 
-    `state` is the machine state compared, None where there is no common one. `shift` is the ratio of new to base times;
-    `chance` the probability that chance alone makes any series differ as much, None where nothing was tested. `base_ns`
-    and `new_ns` are trimmed means of launch medians; `shift` is their quotient. `is_short`: a stream with fewer
-    than 8 events per sample in either run. `launches` are those with samples in base and new, in any state.
+    `states`: what base and new alone call the machine state compared; empty where there is none. `shift` is the ratio
+    of new to base, of trimmed means of launch medians; `chance` the probability that chance alone makes any series
+    differ as much, None where nothing was tested. `base_ns` and `new_ns` are the runs' own figures. `is_short`: a
+    stream with fewer than 8 events per sample in either. `launches` are those with samples in them, in any state.
     """
 
     point: Point
     verdict: Verdict
     reasons: tuple[Reason, ...] = ()
-    state: str | None = None
+    states: tuple[str, ...] = ()
     shift: Shift | None = None
     chance: float | None = None
     base_ns: float | None = None
@@ -105,9 +106,12 @@ class SeriesChange:
         return any(reason.code is code for reason in self.reasons)
 
     @property
-    def is_without_common_state(self) -> bool:
-        """Whether it is inconclusive because the runs measured it in different machine states."""
-        return self.has(ReasonCode.NO_COMMON_STATE)
+    def is_apart(self) -> bool:
+        """Whether its interval excludes the quotient of its figures, which are of all launches."""
+        ratio = self.shift and self.shift.estimate
+        if not ratio or not self.base_ns or not self.new_ns or self.is_exact:
+            return False
+        return not ratio.low <= self.new_ns / self.base_ns <= ratio.high
 
     @property
     def reach(self) -> float:
@@ -135,8 +139,8 @@ class Range:
 
     @property
     def states(self) -> list[str]:
-        """The machine states in which any of them was compared."""
-        return list(dict.fromkeys(change.state for change in self.changes if change.state is not None))
+        """What the runs call the machine states in which any of them was compared."""
+        return list(dict.fromkeys(name for change in self.changes for name in change.states))
 
     @property
     def ratio(self) -> Estimate | None:
@@ -175,11 +179,6 @@ class Comparison:
     @property
     def counts(self) -> Counter[Verdict]:
         return Counter(change.verdict for change in self.changes)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every series of base was measured and decided."""
-        return not self.counts[Verdict.INCONCLUSIVE] and not self.only_base
 
     @property
     def by_chance(self) -> int:
@@ -239,22 +238,9 @@ class Comparison:
         return fixes[:1] if fixes[1:] == fixes[:1] else fixes
 
     @property
-    def has_few_launches(self) -> bool:
-        """Whether every series is inconclusive because a run has too few launches, in all or in one machine state."""
-        return {tuple(reason.code for reason in change.reasons) for change in self.changes} == {
-            (ReasonCode.FEW_LAUNCHES,)
-        }
-
-    @property
-    def shared_reasons(self) -> tuple[Reason, ...]:
-        """The reasons why every series is inconclusive, where all have the same; else empty."""
-        reasons = [change.reasons for change in self.changes]
-        return reasons[0] if reasons and reasons.count(reasons[0]) == len(reasons) else ()
-
-    @property
     def without_common_state(self) -> list[SeriesChange]:
         """The series that the two runs measured in different machine states."""
-        return [change for change in self.changes if change.is_without_common_state]
+        return [change for change in self.changes if change.has(ReasonCode.NO_COMMON_STATE)]
 
     @functools.cached_property
     def is_by_factor(self) -> bool:
@@ -273,8 +259,7 @@ class Comparison:
     def widest(self) -> SeriesChange | None:
         """The series without a difference whose interval reaches farthest beyond the margin, if any does."""
         same = (change for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
-        widest = max(same, key=lambda change: change.reach, default=None)
-        return widest if widest is not None and widest.reach > self.margin else None
+        return max((each for each in same if each.reach > self.margin), key=lambda each: each.reach, default=None)
 
     @property
     def ranges(self) -> list[Range]:

@@ -14,12 +14,12 @@ from hockney.analysis.explain.curve import Parameters, Reading
 from hockney.analysis.explain.fits import FittedLine, OffLine, lines_of, parameters_of
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject, as_warned
+from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject, as_warned, load_of
 from hockney.analysis.health import health_of
 from hockney.analysis.impact import greatest_impacts
 from hockney.analysis.repeat import same_places
 from hockney.errors import Fix
-from hockney.model import Warning_, split_placed
+from hockney.model import split_placed
 from hockney.results.runs import Run
 
 __all__ = ["DETECTORS", "Explanation", "FittedLine", "Layer", "OffLine", "Parameters", "explain", "explain_run"]
@@ -42,7 +42,9 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
 )
 # What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these.
-_OF_LOAD = frozenset(("outliers", "bimodal", "slow size", "drift", "duplex limit", "slower than its parts"))
+_OF_LOAD = frozenset(
+    ("outliers", "bimodal", "slow size", "drift", "cache limit", "duplex limit", "slower than its parts")
+)
 # Facts that may differ where one thing is found twice.
 _VARYING = frozenset(("load", "rounds", "points", "timed", "pairs", "class", "others", "level", "cache_bytes"))
 SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.suite} | {"LogGP": "loggp"}
@@ -116,12 +118,6 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
     )
 
 
-def load_of(warnings: Iterable[Warning_]) -> Warning_ | None:
-    """The load of other programs: the last that was seen during a run, else before it."""
-    by_kind = {warning.kind: warning for warning in warnings}
-    return by_kind.get("others") or by_kind.get("load")
-
-
 def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Finding, ...]:
     """The findings, with one in place of those that the load of other programs explains."""
     busy = load_of(reading.warnings)
@@ -141,7 +137,7 @@ def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Find
 
 def _rank(finding: Finding) -> tuple[object, ...]:
     """A sort key: problems first, between hosts before those within one, by the greatest effect."""
-    return not finding.is_problem, _is_within_host(finding.subject), not finding.is_notable, -finding.effect
+    return not finding.is_problem, _is_within_host(finding.subject), -finding.effect
 
 
 def _once(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -9,15 +9,23 @@ from hockney.analysis.explain.switches import protocol_jumps
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.analysis.repeat import same_places
 from hockney.errors import Fix
+from hockney.results.traits import transport_traits
 from hockney.stats.fit import Estimate
 from hockney.units import bytes_word, format_bytes
 
+_FALL = 0.1
+_MESSAGES = 100  # as long as the longest: what measuring all sizes takes
+
 
 def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
-    """Find, for each cache, curves whose best rate beyond it is 10 % below the best rate within it."""
-    curves = [curve for curve in reading.curves if reading.is_link(curve) and curve.points]
-    if not reading.caches:
-        return NotChecked(Absence.NOT_APPLICABLE, why="caches not known")
+    """Find, for each cache, curves whose best rate beyond it is surely 10 % below the best rate within it.
+
+    Not of models, whose rates the caches of this machine do not decide.
+    """
+    links = [curve for curve in reading.curves if reading.is_link(curve) and curve.points]
+    curves = [curve for curve in links if "virtual" not in transport_traits(reading.facts, curve.transport).caps]
+    if not reading.caches or (links and not curves):
+        return NotChecked(Absence.NOT_APPLICABLE, why="no caches" if reading.caches else "caches not known")
     if not curves:
         return NotChecked(Absence.NOT_MEASURED, why="two ranks")
     sides = [
@@ -32,11 +40,11 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
     findings = []
     for curve, (level, cache_bytes), within, beyond in sides:
         share = beyond[1] / within[1]
-        if not within[1].is_above(beyond[1]) or share.value >= 0.9:
+        if share.high > 1 - _FALL:
             continue
         # With a protocol switch in between, the cost of the cache is not known.
         jumps = protocol_jumps(curve, reading)
-        if not any(within[0] < jump.above_bytes and jump.below_bytes < beyond[0] for jump in jumps):
+        if not any(within[0] < jump.place[1] and jump.place[0] < beyond[0] for jump in jumps):
             facts = {
                 "level": level,
                 "cache_bytes": cache_bytes,
@@ -52,15 +60,26 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
 
 
 def _not_reached(curves: Iterable[MeasuredCurve], reading: Reading) -> NotChecked:
-    """The check with a command that measures doubling sizes on both sides of each cache."""
-    caches = [f"L{level} ({format_bytes(size)})" for level, size in reading.caches]
-    sizes = [size for _, size in reading.caches]
-    low, high = 1 << (min(sizes) // 4).bit_length() - 1, 1 << (4 * max(sizes) - 1).bit_length()
-    longest = max(curves, key=lambda curve: curve.sizes[-1])
+    """The check with a command that measures doubling sizes on both sides of each cache that the time is enough for.
+
+    Not on sockets, whose rate the kernel decides more than a cache.
+    """
+    in_memory = [curve for curve in curves if transport_traits(reading.facts, curve.transport).carrier != "kernel"]
+    if not in_memory:
+        return NotChecked(Absence.NOT_APPLICABLE, why="no caches")
+    longest = max(in_memory, key=lambda curve: curve.sizes[-1])
+    byte_s = longest.points[-1].time_ns.value / 1e9 / max(1, longest.sizes[-1])
+    most_bytes = reading.plan.get("time_s", 60.0) / (_MESSAGES * byte_s)
+    caches = [(level, size) for level, size in reading.caches if 2 * size <= most_bytes]
+    if not caches:
+        return NotChecked(Absence.NOT_APPLICABLE, why="caches too large")
+    sizes = [size for _, size in caches]
+    low, high = 1 << (min(sizes) // 4).bit_length() - 1, 1 << (2 * max(sizes) - 1).bit_length()
     words = f"{bytes_word(low)}:{bytes_word(high)}"
     command = ("hockney", "run", longest.pattern, *same_places(reading.plan, longest.transport), "--bytes", words)
     fix = Fix("measure sizes", command, run_facts=reading.facts)
-    return NotChecked(Absence.INSUFFICIENT_DATA, why="both sides of caches", facts={"caches": caches}, how=fix)
+    facts = {"caches": [f"L{level} ({format_bytes(size)})" for level, size in caches]}
+    return NotChecked(Absence.INSUFFICIENT_DATA, why="both sides of caches", facts=facts, how=fix)
 
 
 def _best(points: Iterable[CurvePoint], low: int, high: int) -> tuple[int, Estimate] | None:

@@ -67,11 +67,8 @@ def _receivers(curve: MeasuredCurve) -> float:
     return curve.ranks - 1 - _senders(curve)
 
 
-def _messages(curve: MeasuredCurve) -> float | None:
-    return None if float(curve.option("delay_us") or 0) else curve.ranks - 1  # a delay hides some messages
-
-
-BY_MESSAGES = Law("messages", _messages)
+# A delay hides some messages.
+BY_MESSAGES = Law("messages", lambda curve: None if float(curve.option("delay_us") or 0) else curve.ranks - 1)
 BY_SENDERS = Law("senders", _senders)
 # By the word that the worker describes a pattern with.
 _LAWS: Mapping[str, tuple[Law, ...]] = {

@@ -24,7 +24,7 @@ def duplex(reading: Reading) -> list[Finding] | NotChecked:
 def _duplex(two_way: MeasuredCurve, one_way: MeasuredCurve) -> Finding | None:
     ratios = [(size, two_ns / one_ns) for size, two_ns, one_ns in common_sizes(two_way, one_way)]
     slower = [(size, over) for size, over in ratios if over.low > 0.55]
-    off = [(size, over) for size, over in ratios if over.low > 0.55 or over.high < 0.45]
+    off = slower or [(size, over) for size, over in ratios if over.high < 0.45]
     if not off:
         return None
     (first, first_ratio), (last, last_ratio) = off[0], off[-1]

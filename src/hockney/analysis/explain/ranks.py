@@ -201,18 +201,12 @@ def _of_matrix(matrix: PairMatrix, run: int | None, code: str, facts: Facts, cau
 def yields(reading: Reading) -> list[Finding] | NotChecked:
     """Libraries that gave the CPU away while they waited, as the run's last warning about each has it."""
     if not reading.libraries:
-        return NotChecked(Absence.NOT_MEASURED, why="CPU times")
-    seen = {warning.subject: warning for warning in reading.warnings if warning.kind == "yield"}
-    return [
-        Finding(
-            "yielding library",
-            Subject(name),
-            {"seen": warning.cause.removeprefix(f"{name} ")},  # which screens name in plain words
-            fix=as_warned(warning.remedy),
-            effect=1.0,
-        )
-        for name, warning in seen.items()
-    ]
+        return NotChecked(Absence.NOT_MEASURED, why="counted yields")
+    found: dict[str, Finding] = {}
+    for each in (warning for warning in reading.warnings if warning.kind == "yield"):
+        seen = {"seen": each.cause.removeprefix(f"{each.subject} ")}  # which screens name in plain words
+        found[each.subject] = Finding("yielding library", Subject(each.subject), seen, "", as_warned(each.remedy), 1.0)
+    return list(found.values())
 
 
 def above_floor(reading: Reading) -> list[Finding] | NotChecked:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hockney.analysis.explain.curve import CurvePoint, JobKey, MeasuredCurve, Options, Reading
 from hockney.analysis.explain.fits import loggp_of
-from hockney.analysis.finding import Note
+from hockney.analysis.finding import Note, load_of
 from hockney.analysis.impact import impacts_of
 from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.repeat import further, resume
@@ -58,7 +58,7 @@ def read_run(run: Run) -> Reading:
         notes=tuple(_notes(run, without_interval, curves)),
         by_class=by_class,
         floors=_floors(summarized, run.frame.states),
-        libraries={launch.transport: launch.library for launch in run.launches.values()},
+        libraries=run.libraries,
         launchers={launch.transport: launch.argv[0] for launch in run.launches.values() if launch.argv},
         facts=run.facts,
         warnings=run.warnings,
@@ -172,9 +172,8 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
 
     if run.info.version != __version__:
         yield Note("another version", {"version": run.info.version, "this_version": __version__})
-    if run.status in (RunStatus.KILLED, RunStatus.INTERRUPTED):
-        how = "killed" if run.status is RunStatus.KILLED else "stopped"
-        yield Note("ended early", {"how": how}, resume(run.id, run.info))
+    if run.status in (RunStatus.KILLED, RunStatus.STOPPED):
+        yield Note("ended early", {"how": run.status.value}, resume(run.id, run.info))
     elif run.status is RunStatus.RUNNING:
         yield Note("still running")
     elif run.info.is_imported and run.launch_count == 1:
@@ -190,7 +189,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
     good = (series for series in run.series if series.status is not PointStatus.FAILED and not series.is_harness)
     short = [series.point for series in good if any(figure.is_short for figure in series.figures())]
     if short:
-        yield Note("short streams", {"streams": len(short), "example": str(short[0])})
+        busy = load_of(run.warnings)
+        facts = {"streams": len(short), "example": str(short[0]), **({"busy": busy.cause} if busy else {})}
+        yield Note("short streams", facts)
     places = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})
     if places:
         yield Note("oversubscribed", {"places": places})

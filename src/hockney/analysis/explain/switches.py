@@ -1,4 +1,4 @@
-"""Protocol switches (confirmed, suspected or not seen), drift, bends, and curved stretches of a curve.
+"""Protocol switches (confirmed or suspected), drift, bends, and curved stretches of a curve.
 
 A machine that slows down for seconds may do so during the measurements of one size and not of its neighbour. This
 resembles a switch with a narrow interval. So the height of a jump is the median of the ratios of measurements of the
@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import itertools
 import operator
+import statistics
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
@@ -24,6 +26,8 @@ from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word
 
 _BEND = 0.25
+_LARGE = 0.25  # of the time: a jump that is suspected even where its interval includes none
+_NOISY = 0.1  # intervals wider than this, in parts of the time, may make a smooth curve of a jump
 _SPARSE = 2  # between sizes farther apart, a curve may also have a switch
 _CLOSE = 1.125  # between such neighbours a smooth curve does not jump
 
@@ -34,7 +38,7 @@ Answer = Literal["jump", "unknown", "drift", "wide"]
 
 
 def switches(reading: Reading) -> list[Finding] | NotChecked:
-    """Each curve's switches, drifts, bend or curved stretch, and the documented sizes at which it shows nothing."""
+    """Each curve's switches, drifts, and bend or curved stretch."""
     curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 6]
     if not curves:
         return no_shape(reading, "six sizes")
@@ -59,7 +63,6 @@ def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
             elif _is_bend(below, above):
                 bends.append(_bend(curve, switch, below, above, thresholds))
         yield from sorted(bends, key=lambda bend: -bend.effect)[:1]
-    yield from _not_seen(curve, fit, thresholds)
 
 
 def protocol_jumps(curve: MeasuredCurve, reading: Reading) -> list[Switch]:
@@ -95,17 +98,23 @@ def _slow_size(curve: MeasuredCurve, fitted: Switch) -> Finding | None:
     if not 0 < at < len(curve.points) - 1 or curve.sizes[at - 1] == 0:
         return None
     before, slow, after = curve.points[at - 1 : at + 2]
-    rise_ns, left_ns = (point.time_ns.value - before.time_ns.value for point in (slow, after))
-    if left_ns >= rise_ns / 2 or slow.time_ns.low < (1 + _BEND) * before.time_ns.value * slow.bytes / before.bytes:
+    before_ns, left_ns = before.time_ns.value, after.time_ns.value - before.time_ns.value
+    is_lost = after.time_ns.high - before_ns < (slow.time_ns.low - before_ns) / 2
+    if not is_lost or slow.time_ns.low < (1 + _BEND) * before_ns * slow.bytes / before.bytes:
         return None
-    expected_ns = before.time_ns.value + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
+    expected_ns = before_ns + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
     facts = {"size_bytes": slow.bytes, "time_ns": slow.time_ns, "expected_ns": expected_ns}
     return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=slow.time_ns.value / expected_ns - 1)
 
 
 def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
-    """A jump with its height between neighbouring sizes, and how many rounds measured both; None: there is no jump."""
+    """A jump with its place and height, and how many rounds measured both ends of its place; None: there is no jump.
+
+    Where the intervals leave several places, the height is the fit's; else that between neighbouring sizes.
+    """
     lower, upper, sign = _step(curve, fitted)
+    if fitted.is_jump and not fitted.is_placed:
+        lower, upper = (curve.points[curve.sizes.index(size)] for size in fitted.place)
     is_measured = bool(lower.measurements and upper.measurements)  # not of published figures, or of several pairs
     if fitted.is_jump and not is_measured:
         return fitted, "jump", 0
@@ -123,11 +132,14 @@ def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segmen
     switch = _between(over, before, after, lower, upper)
     if not fitted.is_jump:  # it may be one, if it is a quarter at every place between the two sizes
         places = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
-        is_large = min(sign * places.low, sign * places.high) >= 0.25 and not switch.bend
-        return (switch, "wide", 0) if is_large else None
-    if sign * switch.relative.value < JUMP:
+        is_large = min(sign * places.low, sign * places.high) >= _LARGE and not switch.bend
+        return (replace(switch, place=fitted.place), "wide", 0) if is_large else None
+    relative, is_jump = switch.relative, sign * switch.relative.value >= JUMP
+    if not fitted.is_placed:
+        return fitted, "jump" if is_jump else "unknown", len(ratios)
+    if not is_jump and max(abs(relative.low), abs(relative.high)) < abs(fitted.relative.value) / 2:
         return switch, "drift", len(ratios)
-    return (fitted, "unknown", len(ratios)) if switch.bend else (switch, "jump", len(ratios))
+    return (switch, "jump", len(ratios)) if is_jump and not switch.bend else (fitted, "unknown", len(ratios))
 
 
 def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:
@@ -139,7 +151,8 @@ def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint,
     at_lower, at_upper = ([bound * by - 1 for bound in (over.value, over.low, over.high)] for by in (led, 1 / grown))
     relative = _enclosing(at_lower, at_upper)
     jump = _enclosing([part * below_ns for part in at_lower], [part * below_ns * grown for part in at_upper])
-    return Switch(lower.bytes, upper.bytes, jump, relative, relative.low <= 0 <= relative.high)
+    place = lower.bytes, upper.bytes
+    return Switch(*place, jump, relative, bend=relative.low <= 0 <= relative.high, place=place)
 
 
 def _enclosing(first: Sequence[float], second: Sequence[float]) -> Estimate:
@@ -154,7 +167,7 @@ def _switch(
 
     Between more distant sizes a cache, or any smooth curve, may cause an equal rise.
     """
-    below, above = switch.below_bytes, switch.above_bytes
+    below, above = switch.place
     subject, facts = subject_of(curve, (below, above)), {"below_bytes": below, "above_bytes": above}
     part = switch.relative
     effect = abs(part.value) if switch.bend else min(abs(part.low), abs(part.high))
@@ -166,7 +179,7 @@ def _switch(
         cause, of_cause, known = "drift", {"rounds": rounds}, []
     elif known:
         cause, of_cause = "documented", known[0].facts
-    elif cache is not None:
+    elif cache is not None and answer == "jump":
         cause, of_cause = "cache", {"level": cache[0], "cache_bytes": cache[1]}
     is_close = above <= _CLOSE * below or (bool(known) and above <= 2 * below)
     is_confirmed = answer == "jump" and is_close
@@ -189,13 +202,18 @@ def _height(switch: Switch) -> dict[str, Any]:
 
 
 def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Threshold]:
-    """The limits documented between the two sizes. A message that just fills a limit may already take longer."""
-    return [threshold for threshold in thresholds if threshold.lies_between(switch.below_bytes, switch.above_bytes + 1)]
+    """The limits documented where the switch seems to be, else where it may be.
+
+    A message that just fills a limit may already take longer.
+    """
+    within = ((switch.below_bytes, switch.above_bytes), switch.place)
+    known = ([each for each in thresholds if each.lies_between(below, above + 1)] for below, above in within)
+    return next((limits for limits in known if limits), [])
 
 
 def _may_be_caches(switch: Switch) -> bool:
     """Whether a cache may explain a jump: a rise, not at one place, and no larger than slow memory's (2 GB/s)."""
-    is_close = switch.above_bytes <= _CLOSE * switch.below_bytes
+    is_close = switch.place[1] <= _CLOSE * switch.place[0]
     return 0 < switch.jump_ns.value <= switch.above_bytes / 2 and not is_close
 
 
@@ -235,15 +253,15 @@ def _bend(
     """The finding; `effect` is the change of the time at the last size of the upper segment."""
     known = _documented_at(switch, thresholds)
     facts: dict[str, Any] = {
-        "below_bytes": switch.below_bytes,
-        "above_bytes": switch.above_bytes,
+        "below_bytes": switch.place[0],
+        "above_bytes": switch.place[1],
         "before_ns_per_byte": below.ns_per_byte,
         "after_ns_per_byte": above.ns_per_byte,
         "slope_ratio": above.ns_per_byte / below.ns_per_byte,
     }
     return Finding(
         "bend",
-        subject_of(curve, (switch.below_bytes, switch.above_bytes)),
+        subject_of(curve, switch.place),
         facts | (known[0].facts if known else {}),
         cause="documented" if known else "",
         effect=abs(above.time_ns(above.last_bytes) / below.time_ns(above.last_bytes) - 1),
@@ -256,41 +274,18 @@ def _curved(curve: MeasuredCurve, fit: SegmentFit, reading: Reading) -> Iterator
     first, last, line_ns = curve.points[0], curve.points[-1], fit.segments[0].time_ns(curve.sizes[-1])
     over = last.time_ns.value / line_ns if line_ns > 0 else 1.0
     if abs(over - 1) >= _BEND:
+        noise = statistics.median(point.time_ns.relative for point in curve.points)
         facts = {
             "from_bytes": first.bytes,
             "to_bytes": last.bytes,
             "first_ns": first.time_ns,
             "last_ns": last.time_ns,
             "line_ns": line_ns,
+            "noise_share": noise,
         }
         pairs = [pair for pair in itertools.pairwise(curve.points) if pair[1].bytes > _SPARSE * max(pair[0].bytes, 64)]
-        cause, fix = "curved", None
+        cause, fix = "curved" if noise <= _NOISY else "noisy", None
         if pairs:
             below, above = max(pairs, key=lambda pair: pair[1].time_ns.value / pair[0].time_ns.value)
             cause, fix = "sparse", _fix(curve, below.bytes, above.bytes, reading)
         yield Finding("bend", subject_of(curve, (first.bytes, last.bytes)), facts, cause, fix, abs(over - 1))
-
-
-# ---- documented sizes without a trace -------------------------------------------------------------------------------
-
-
-def _not_seen(curve: MeasuredCurve, fit: SegmentFit, thresholds: Sequence[Threshold]) -> Iterator[Finding]:
-    """The documented sizes inside one straight segment, each with two sizes of that on either side, close enough."""
-    unseen: dict[Threshold, tuple[int, int]] = {}
-    for threshold in thresholds:
-        for below, above in itertools.pairwise(curve.sizes):
-            is_straight = any(
-                segment.first_bytes < below and above < segment.last_bytes and segment.relative_rms <= JUMP
-                for segment in fit.segments
-            )
-            is_off = any(curve.sizes[at] in (below, above) for at in fit.outliers)
-            if threshold.lies_between(below, above) and is_straight and not is_off and above <= 4 * below:
-                unseen[threshold] = below, above
-    if unseen:
-        sizes = tuple(sorted({size for around in unseen.values() for size in around}))
-        facts = {
-            "answer": "not seen",
-            "thresholds": [threshold.name for threshold in unseen],
-            "first_bytes": [threshold.first_bytes for threshold in unseen],
-        }
-        yield Finding("protocol switch", subject_of(curve, sizes), facts, sources=_sources(list(unseen)))

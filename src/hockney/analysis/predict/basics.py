@@ -60,11 +60,6 @@ class Figures:
         """The sizes with all figures that a fit needs."""
         return tuple(each for each in self.basics if {"half", "gap"} <= each.times.keys())
 
-    @property
-    def counts(self) -> tuple[int, int]:
-        """How many sizes are complete, and how many other figures of two ranks there are."""
-        return len(self.complete), sum(point.ranks == 2 for point in self.others)
-
 
 def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures:
     """The figures of a transport: those of two ranks that a fit uses, by size, and the others.
@@ -82,9 +77,7 @@ def figures_of(run: Run, transport: str, checks: Suite | None = None) -> Figures
     has_ranges = False
     for series in run.series:
         point, figure = series.point, series.shown
-        if point.transport != transport or point.background or point.rate_hz:
-            continue
-        if figure is None:
+        if point.transport != transport or point.background or point.rate_hz or figure is None:
             continue
         if (point.pattern, point.options, point.bytes) in left_out or not _takes(basics, figure):
             others[point] = figure.time

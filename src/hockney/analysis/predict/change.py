@@ -105,6 +105,8 @@ def _value(text: str) -> Any:
 
 def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str, Model]:
     """The models with these changes, also named in their sources. Raises UsageError for a change without effect."""
+    if not changes:
+        return dict(models)
     contents = {name: _copied(model) for name, model in models.items()}
     for change in changes:
         places = [place for content in contents.values() for place in _places(content, change)]
@@ -113,12 +115,10 @@ def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str,
             why = "the model has no such cost" if change.value is None else "that is so already"
             raise UsageError(f"'{change.word}' changes nothing, as {why}: change one of {', '.join(known)}")
     words = " ".join(change.word for change in changes)
-    return {name: _made(model, contents[name], words) if changes else model for name, model in models.items()}
-
-
-def _made(model: Model, content: Mapping[str, Any], words: str) -> Model:
-    made = Model.from_content(f"{model.name} with {words}", content, model.variant)
-    return replace(made, name=model.name)
+    return {
+        name: replace(Model.from_content(f"{model.name} with {words}", contents[name], model.variant), name=model.name)
+        for name, model in models.items()
+    }
 
 
 def parameters_of(model: Model) -> list[str]:

@@ -77,15 +77,15 @@ class Fit:
         return {point: why for point in points if point.bytes < shortest > 64}
 
     def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
-        """The content of a model with this number of ranks on a switch, or on one node if it has `cpus`."""
+        """The content of a model: a switch with a node for each rank, or for each of the `cpus` that ranks share."""
         source = f"{self.transport}, {self.title}"
         content: dict[str, Any] = {
             "title": self.title,
-            "topology": {"kind": "switch", "nodes": 1 if cpus else ranks, "source": "assumed: one switch"},
+            "topology": {"kind": "switch", "nodes": cpus or ranks, "source": "assumed: one switch"},
             "class": {"all": {"segment": self._segments(_messages(self.figures.complete), source)}},
         }
         if cpus:
-            content |= {"ranks_per_node": ranks, "cpu": {"per_node": cpus, "source": "the CPUs of this machine"}}
+            content["placement"] = {"nodes": ",".join(str(rank % cpus) for rank in range(ranks)), "source": "as pinned"}
         for name in ("put", "get"):
             knots = _one_sided(self.figures.basics, name)
             if knots:
@@ -125,9 +125,8 @@ def fit_machine(run: Run, transport: str, checks: Suite | None = None) -> Fit | 
     figures = figures_of(run, transport, checks)
     if not figures.complete:
         return NoFit("a fit needs ping-pongs and oneway with window=16 of two ranks, at the same sizes")
-    launch = next((launch for launch in run.launches.values() if launch.transport == transport), None)
-    library, launcher = (launch.library, launch.argv[0] if launch.argv else "") if launch is not None else ("", "")
-    thresholds = thresholds_of(transport, run.facts, library, launcher)
+    launchers = (each.argv[0] for each in run.launches.values() if each.transport == transport and each.argv)
+    thresholds = thresholds_of(transport, run.facts, run.libraries.get(transport, ""), next(launchers, ""))
     title = f"fitted to run {run.id}{f', {figures.state}' if figures.state else ''}"
     return Fit(figures, tuple(sorted({threshold.first_bytes for threshold in thresholds})), title)
 
@@ -151,6 +150,7 @@ def _knot(basics: Basics, answer_ns: float, before: Knot | None) -> Knot:
     half = times["half"]
     gap = times["gap"] - max(0.0, half + answer_ns - times["gap"]) / basics.acknowledged
     both = 2 * times["both"] if "both" in times else min(2 * gap, half)  # of a message each way
+    gap = min(gap, 2 * times.get("both", gap))  # more is the wake-up of a receiver that sleeps between messages
     busy, send, blocking = _overheads(basics, times)
     waits = 0.75 * half  # a send that takes longer waits for its receiver
     if (gap if blocking is None else blocking) > waits and (send is None or send > waits):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,19 +46,16 @@ def parse_topology(word: str, rate_bytes_per_s: float) -> dict[str, Any]:
     Links of a torus or mesh have the rate that was measured between two ranks.
     """
     if word.endswith(".toml"):
-        return _tables(read_toml(Path(word), "topology"), word)
+        content = read_toml(Path(word), "topology")
+        strange = next((name for name in content if name not in _TABLES), None)
+        if strange is not None:
+            raise UsageError(f"{word}: {strange} is no part of a topology: keep {', '.join(_TABLES)}")
+        if "topology" not in content:
+            raise UsageError(f'{word} has no [topology]: add one, for example with kind = "torus"')
+        return content
     match = _WORD.fullmatch(word)
     if match is None:
         raise UsageError(f"'{word}' is no topology: write torus:4x4x4, mesh:8x8, or a file with [topology]")
     dimensions = list(map(int, match[2].split("x")))
     link = {"bytes_per_s": rate_bytes_per_s, "source": "assumed: as fast as between two ranks"}
     return {"topology": {"kind": match[1], "dimensions": dimensions, "source": "asked for"}, "link": [link]}
-
-
-def _tables(content: Mapping[str, Any], path: str) -> dict[str, Any]:
-    strange = next((name for name in content if name not in _TABLES), None)
-    if strange is not None:
-        raise UsageError(f"{path}: {strange} is no part of a topology: keep {', '.join(_TABLES)}")
-    if "topology" not in content:
-        raise UsageError(f'{path} has no [topology]: add one, for example with kind = "torus"')
-    return dict(content)

@@ -52,7 +52,7 @@ def _texts(run: Run) -> dict[str, str | None]:
         "system": ", ".join(filter(None, (system.get("name"), system.get("kernel")))),
         "compiler": software.get("c_compiler"),
         "options": software.get("c_options"),
-        "libraries": _joined(sorted({launch.library for launch in launches if launch.transport not in run.harness})),
+        "libraries": _joined(sorted({library for name, library in run.libraries.items() if name not in run.harness})),
         "clock": clock if clock_ns is None else f"{clock}, {format_ns(clock_ns)} to read",
         "run": run.name,
         "version": f"hockney {run.info.version}" + (f" ({commit})" if commit else ""),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
 from hockney.errors import UsageError
-from hockney.report.changes import counts_text, differences_texts, load_sentences, names_of, range_name, row
+from hockney.report.changes import counts_text, differences_texts, footer, load_sentences, names_of, range_name, row
 from hockney.report.html.charts import Axis, Chart, Line, View
 from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
@@ -52,7 +52,7 @@ def _item(title: str, comparison: Comparison) -> ComparisonItem:
     columns = ("series", f"run {comparison.base}", f"run {comparison.new}", "change (95 % interval)", "verdict")
     table = TextTable(title, columns, text_rows(row(alike, comparison, names) for alike in ranges))
     changed, load = differences_texts(comparison), load_sentences(comparison)
-    return ComparisonItem(title, f"{counts_text(comparison)}.", table, changed, load)
+    return ComparisonItem(title, f"{counts_text(comparison)}. {footer(comparison)}", table, changed, load)
 
 
 def _change(alike: Range) -> float:

@@ -161,8 +161,6 @@ def fits_json(explanation: Explanation | None, run: int, transports: Sequence[st
             "answer": finding.facts["answer"],
         }
         for finding in explanation.findings
-        if finding.code == "protocol switch"
-        and finding.facts.get("answer") != "not seen"
-        and finding.subject.transport in transports
+        if finding.code == "protocol switch" and finding.subject.transport in transports
     ]
     return {"segments": segments, "switches": switches}

@@ -8,14 +8,13 @@ from typing import Any
 
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.errors import Fix
-from hockney.report.findings import cause_of, check_name, evidence_of, gap_text, grouped, note_text, title_of
+from hockney.report.findings import cause_of, check_name, evidence_of, gap_text, grouped, note_text, others_of, title_of
 from hockney.report.html.material import Material
 
 _CHARTS = {  # that show a finding best, by its code
     "slow rank or pair": "matrix",
     "slow group": "matrix",
     "impact": "load",
-    "yielding library": "cpu",
     "broken scaling law": "ranks",
     "outliers": "distribution",
     "far above the floor": "layers",
@@ -78,12 +77,11 @@ def _gap(material: Material, reason: str, gaps: Sequence[NotChecked]) -> Gap:
 
 def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
     finding = group[0]
-    name, *others = dict.fromkeys(material.name_of(each.subject.transport) for each in group)
     chart, shows = _evidence_chart(material, finding, [each.subject.transport for each in group], charts)
     return FindingItem(
         title=title_of(finding),
-        about=name,
-        also=tuple(filter(None, others)),
+        about=material.name_of(finding.subject.transport),
+        also=tuple(others_of(group, lambda each: material.name_of(each.subject.transport))),
         evidence=evidence_of(finding),
         cause=cause_of(finding),
         fix=finding.fix,

@@ -15,11 +15,10 @@ from hockney.report.findings import check_name, evidence_of, gap_text, grouped, 
 from hockney.report.html.curves import CurveData
 from hockney.report.html.machines import archive_points, pingpongs
 from hockney.report.html.material import Material
-from hockney.report.sheet import NOTHING
 from hockney.report.table import TextTable, text_rows
 from hockney.report.words import (
+    NOTHING,
     ROUGH,
-    ending_text,
     figure_text,
     launches_text,
     machine_text,
@@ -101,7 +100,7 @@ def utc(unix_s: float) -> str:
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:
     label = f" “{run.label}”" if run.label else ""
-    yield "Run", f"{run.id}{label}, {run.info.suite}, {ending_text(run.status, {each.status for each in run.series})}"
+    yield "Run", f"{run.id}{label}, {run.info.suite}, {run.ending}"
     placement = placement_text(run)
     if placement:
         yield "Ranks", placement.removesuffix(".")

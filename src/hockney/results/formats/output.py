@@ -1,15 +1,31 @@
-"""Shared by all formats: outputs and rows as values, their definitions, and numbers as they are printed."""
+"""Shared by all formats: what a format is, its tables and the curves in them, and numbers as they are printed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from hockney.model import Definition
 
 BYTES_MAX = 1 << 50
+FIRST_NUMBER = re.compile(r"\s*\d")
+Document = Mapping[str, Any]
+# What a column holds, by its title: kind, and unit in ns, bytes/s or messages/s.
+_UNITS = {
+    r"^#?(?:bytes|[sS]ize)$": ("size", 1.0),
+    r"\(us\)|usec": ("time", 1e3),
+    r"\(ns\)": ("time", 1.0),
+    r"Mpps|Mxfers": ("messages", 1e6),
+    r"(?:Messages|[Mm]sg)/s": ("messages", 1.0),
+    r"MiB/s": ("rate", 2.0**20),
+    r"M[Bb](?:ytes)?/s": ("rate", 1e6),
+    r"GB/s": ("rate", 1e9),
+    r"Gb/s": ("rate", 1e9 / 8),
+}
+_CHECKS = ("Validation", "#wrong", "defects")  # columns of a check of the data
 
 
 class FormatError(Exception):
@@ -46,8 +62,8 @@ class Output:
     tool: str
     pattern: str | None
     transport: str
-    rows: Sequence[OutputRow]
     ranks: int | None
+    rows: Sequence[OutputRow] = ()
     timed: str = "root"
     options: Mapping[str, str] = field(default_factory=dict)
     window: int | None = None
@@ -67,6 +83,72 @@ class ReadOutputs:
     rows_read: int
     lines_left_out: int
     notes: Sequence[str] = ()
+
+
+@dataclass
+class OutputTable:
+    """A table: the number of its line of titles, these, its rows with their lines, and the text around it."""
+
+    format: Format
+    line: int
+    titles: Sequence[str]
+    heading: str  # from the format's first line, or the table before, to the first row
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    above: str = ""  # between the table before and the heading
+    head: str = ""  # above the first heading of the file
+    has_end: bool = False  # the end mark of its format stands below
+    notes: list[str] = field(default_factory=list)  # why a row became no figure
+    outputs: Sequence[Output] = ()  # of a format that reads them as it makes the table
+
+    @property
+    def said(self) -> dict[str, str]:
+        """The options that its heading names."""
+        options = {}
+        for pattern, name, usual in self.format.said:
+            match = re.search(pattern, self.heading, re.MULTILINE)
+            if match and "".join(match.groups()) != usual:
+                options[name] = "".join(match.groups())
+        return options
+
+    def test(self, words: str) -> re.Match[str]:
+        """The line of its heading that names the test. Raises FormatError without one."""
+        match = self.format.start and self.format.start.search(self.heading)
+        if not match:
+            raise FormatError(f"line {self.line} has no line '{words}' above it: save the whole output")
+        return match
+
+    def main(self, *patterns: str) -> str:
+        """The first title that the first of these regular expressions finds. Raises FormatError without any."""
+        for title in (title for pattern in patterns for title in self.titles if re.search(pattern, title)):
+            return title
+        raise FormatError(f"line {self.line} has no column of a time or a rate that is known: {' '.join(self.titles)}")
+
+
+@dataclass(frozen=True)
+class Format:
+    """The outputs of a benchmark. `read` makes them from a table.
+
+    Text: a line that `head` matches says the `titles` of columns, with the line before; [] if it does not. If the table
+    is not headed, it is the first row. `start`: the first line of a heading. `end`: a line without which the output was
+    cut short, below each table (`ends_each`) or below the last one. `said`: options that a heading names, by regular
+    expression, name, and the value that is left out.
+
+    JSON: whether an object `is_document` of it, and its `tables`. `joined` puts objects together that are parts of one.
+    """
+
+    name: str
+    read: Callable[[OutputTable], Iterable[Output]] = lambda table: table.outputs
+    head: re.Pattern[str] | None = None
+    titles: Callable[[str, str], Sequence[str]] = lambda line, _: line.split()
+    is_headed: bool = True
+    start: re.Pattern[str] | None = None
+    end: str = ""
+    ends_each: bool = False
+    row: re.Pattern[str] = FIRST_NUMBER
+    said: Sequence[tuple[str, str, str]] = ()
+    is_document: Callable[[Document], object] | None = None
+    tables: Callable[[Document], Iterable[OutputTable]] = lambda _: ()
+    joined: Callable[[list[Any]], list[Any]] = lambda documents: documents
 
 
 WINDOWED = ("oneway", "twoway", "pairs")
@@ -129,3 +211,101 @@ def read_number(cell: str, line: int, what: str) -> tuple[float, float]:
     if not value:
         raise FormatError(f"line {line}: '{cell}' is not {what} above 0")
     return value, 0.0 if "e" in cell.lower() else 0.5 * 10.0 ** -len(cell.partition(".")[2])
+
+
+# ---- the curves in a table -------------------------------------------------------------------------------------------
+
+
+def number_said(pattern: str, text: str) -> int | None:
+    """The whole number that the text says last."""
+    found = re.findall(pattern, text, re.MULTILINE)
+    return int(found[-1]) if found else None
+
+
+def curves(
+    table: OutputTable,
+    base: Output,
+    main: str,
+    *,
+    flows: int = 1,
+    size: int = 0,
+    keys: Mapping[str, tuple[str, Sequence[str]]] | None = None,
+    rates: Mapping[str, Fraction | str] | None = None,
+    repeats: bool = False,
+) -> list[Output]:
+    """The curves of a table: that of the column `main`, as `base` has it, and one of each other column of its kind.
+
+    `flows` share a rate. `size` is that of all rows, where no column says it. `keys` are columns that tell curves
+    apart, with the option and its usual values. `rates` are columns that follow from the times by another definition.
+    `repeats`: a size may come again, as another measurement. Raises FormatError.
+    """
+    kinds = {title: kind for title in table.titles if (kind := _kind(title))}
+    if main not in kinds:
+        raise FormatError(f"the column '{main}' of the table at line {table.line} has no unit of time that is known")
+    own = {title: key for title, key in (keys or {}).items() if title in table.titles}
+    used, as_main = (main, *own, *(rates or ())), ("time", kinds[main][0])
+    others = [title for title, (kind, _) in kinds.items() if kind in as_main and title not in used]
+    found: dict[tuple[tuple[tuple[str, str], ...], Fraction | str | None], dict[int, OutputRow]] = {}
+    for line, cells in table.rows:
+        row = _TableRow(line, dict(zip(table.titles, cells, strict=False)), kinds, flows, size)
+        row.numbers.update({title: 0.0 for title in others if number_of(row.texts[title]) == 0})
+        figure = row.figure(main)
+        if figure is None:
+            table.notes.append(f"line {line}: no figure, as it shows {row.texts[main]} at {row.bytes} B")
+            continue
+        options = {name: row.texts[title] for title, (name, usual) in own.items() if row.texts[title] not in usual}
+        ways = [("", base.rate, replace(figure, others=row.numbers))]
+        ways += [(_short(title), rate, figure) for title, rate in (rates or {}).items()]
+        extra = ((title, row.figure(title)) for title in others if number_of(row.texts[title]))
+        ways += [(_short(title), base.rate, other) for title, other in extra if other]
+        for column, rate, one in ways:
+            of = options | {"column": column} if column else options
+            rows = found.setdefault((tuple(sorted(of.items())), rate), {})
+            before = rows.get(one.bytes)
+            if before and not repeats:
+                raise FormatError(f"line {line} has the size of line {before.line} again: {one.bytes} B")
+            rows[one.bytes] = replace(before, times_ns=before.times_ns + one.times_ns) if before else one
+    native = {"algorithm": "native"} if base.pattern == "multicast" else {}
+    return [
+        replace(base, options={**base.options, **native, **dict(own_options)}, rate=rate, rows=list(rows.values()))
+        for (own_options, rate), rows in found.items()
+    ]
+
+
+def _short(title: str) -> str:
+    """`Min Latency(us)` -> `min`, `P50 Tail BW(MB/s)` -> `p50`: the value of the option `column`."""
+    words = re.sub(r"\(.*?\)|\[.*?\]|[#/].*|\b(?:latency|lat|tail|comm|bw)\b\.?", " ", title, flags=re.IGNORECASE)
+    return re.sub(r"[^\w.]+", "_", words.strip()).strip("_.").lower() or "rate"
+
+
+def _kind(title: str) -> tuple[str, float] | None:
+    return next((kind for pattern, kind in _UNITS.items() if re.search(pattern, title)), None)
+
+
+class _TableRow:
+    """The cells of a row by title, and what they hold. Raises FormatError where a check of the data failed."""
+
+    def __init__(
+        self, line: int, texts: Mapping[str, str], kinds: Mapping[str, tuple[str, float]], flows: int, size: int
+    ) -> None:
+        self.line, self.texts, self._kinds, self._flows = line, texts, kinds, flows
+        sized = next((title for title, (kind, _) in kinds.items() if kind == "size"), None)
+        self.bytes = read_size(texts[sized], line) if sized else size
+        checks = {title: texts[title] for title in _CHECKS if title in texts}
+        for title, text in checks.items():
+            if text == "Fail" or number_of(text):
+                raise FormatError(f"line {line} says that its data were wrong: {title} {text}")
+        self._verified = any(text == "Pass" or number_of(text) == 0 for text in checks.values())
+        plain = {title: number_of(text) for title, text in texts.items() if title not in kinds and title not in checks}
+        self.numbers = {title: value for title, value in plain.items() if value is not None}
+
+    def figure(self, title: str) -> OutputRow | None:
+        """From the column `title`; None where a rate or a time of 0 B is too small for its digits."""
+        (kind, unit), text = self._kinds[title], self.texts[title]
+        if self.bytes == 0 and (kind == "rate" or number_of(text) == 0):
+            messages = next((other for other, (its, _) in self._kinds.items() if its == "messages"), None)
+            return self.figure(messages) if kind == "rate" and messages else None
+        value, half = read_number(text, self.line, "a time" if kind == "time" else "a rate")
+        counted = {"time": 0, "rate": self.bytes, "messages": 1}[kind]
+        time_ns = self._flows * counted * 1e9 / (value * unit) if counted else value * unit
+        return OutputRow(self.line, self.bytes, (time_ns,), time_ns * half / value, self._verified)

@@ -56,6 +56,11 @@ class RunSummary:
         return sum(self.points.values()) - self.points.get(PointStatus.SKIPPED, 0)
 
     @property
+    def ending(self) -> str:
+        """How it ended, in the word of its points."""
+        return self.status.ending(self.points)
+
+    @property
     def measured_s(self) -> float | None:
         """How long it was measured in total; None for a run that is running or was killed."""
         return None if self.finished_unix_s is None else self.measured_least_s

@@ -56,7 +56,8 @@ class Switch:
 
     `jump_ns` is the distance between the lines half way between the two sizes. Its interval includes the distances at
     both sizes; `relative` is the same as a fraction of the lower segment's line. `bend`: the lines meet between the two
-    sizes. `gradual`: a time in between is on neither line, so the change takes several sizes.
+    sizes. `gradual`: a time in between is on neither line, so the change takes several sizes. `place`: the sizes
+    between which the switch is with 95 % confidence, if there is one; it may be between any two of them.
     """
 
     below_bytes: int
@@ -65,6 +66,12 @@ class Switch:
     relative: Estimate
     bend: bool
     gradual: bool = False
+    place: tuple[int, int] = (0, 0)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the intervals exclude every other place."""
+        return self.place == (self.below_bytes, self.above_bytes)
 
     @property
     def is_jump(self) -> bool:
@@ -135,7 +142,10 @@ def fit_segments(
     off = list(zip(sizes[~kept].tolist(), times[~kept].tolist(), strict=True))
     return SegmentFit(
         segments=segments,
-        switches=tuple(_switch(lines, which, segments, off) for which in range(count - 1)),
+        switches=tuple(
+            _switch(lines, which, segments, off, (int(sizes[last]), int(sizes[first])))
+            for which, (last, first) in enumerate(best.places)
+        ),
         sizes_bytes=tuple(int(size) for size in sizes),
         times_ns=tuple(times.tolist()),
         residuals=tuple(residuals.tolist()),
@@ -192,7 +202,9 @@ def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray,
     )
 
 
-def _switch(lines: Lines, which: int, segments: Sequence[Segment], off: Iterable[tuple[float, float]]) -> Switch:
+def _switch(
+    lines: Lines, which: int, segments: Sequence[Segment], off: Iterable[tuple[float, float]], place: tuple[int, int]
+) -> Switch:
     """The switch after a segment; `off` are the outliers of the curve as (size, time)."""
     below, above = segments[which].last_bytes, segments[which + 1].first_bytes
     jumps, parts = [], []
@@ -210,7 +222,7 @@ def _switch(lines: Lines, which: int, segments: Sequence[Segment], off: Iterable
         if below < size < above:
             lower_ns, upper_ns = lines.at(which, size)[0], lines.at(which + 1, size)[0]
             is_gradual |= upper_ns != lower_ns and 0.1 < (ns - lower_ns) / (upper_ns - lower_ns) < 0.9
-    return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual)
+    return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual, place)
 
 
 def _n_half(lines: Lines, which: int) -> Estimate | None:

@@ -1,5 +1,6 @@
 /* cold */
 /* One rank from open to close: rank 0 reads a command, all ranks execute it, rank 0 answers. */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -205,6 +206,17 @@ static hk_status_t serve(session_t *session)
     return HK_OK;
 }
 
+/* When memory runs out, the kernel ends a rank, which hockney names, and not hockney, which holds the results. The
+ * value is the highest, so it lowers no inherited one. A failure is ignored: it is as without this. */
+static void be_ended_first(void)
+{
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)!write(fd, "1000", 4);
+        (void)close(fd);
+    }
+}
+
 __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk_job_t *job)
 {
     session_t session = {.job = job,
@@ -212,6 +224,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
                                    .ranks_here = job->remote ? 1 : job->size,
                                    .oversubscribed = job->oversubscribed != 0}};
 
+    be_ended_first();
     hk_status_t status = tp->open(tp, job, &session.bench.ctx);
     if (hk_control_agree(job->control, status) != HK_OK) {
         return HK_EXIT_FAILED;

@@ -4,12 +4,16 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const NO_TEXT = "–";
 
+// With so many decimals, and a comma before each three digits of a whole number.
+function decimal(value, digits) {
+  return value.toFixed(digits).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ",");
+}
 function scaled(value, units) {
   if (value === 0) return "0";
   const [name, scale] = units.find((unit) => Math.abs(value) >= unit[1] * 0.9995) || units[units.length - 1];
   const short = value / scale;
   const digits = Math.abs(short) >= 99.95 ? 0 : Math.abs(short) >= 9.995 ? 1 : 2;
-  return `${short.toFixed(digits)} ${name}`;
+  return `${decimal(short, digits)} ${name}`;
 }
 const TIMES = [["s", 1e9], ["ms", 1e6], ["us", 1e3], ["ns", 1]];
 const RATES = [["GB/s", 1e9], ["MB/s", 1e6], ["kB/s", 1e3], ["B/s", 1]];
@@ -37,18 +41,18 @@ const UNIT_TEXT = {
   "": plainNumber,
 };
 
-// `2.10 us ±3%`, or `8.3 us (2.1–33)‡` of a range: as figure_text of report/words.py on the screen.
+// `2.10 us ±3%`, or `8.32 us (2.14–33.20)‡` of a range: as figure_text of report/words.py on the screen.
 function withInterval(value, low, high, text, isRange) {
   if (low === null || high === null || low === undefined || (low === high && !isRange)) return text(value);
   const percent = Math.ceil(100 * Math.max(high - value, value - low) / value);
   if (percent <= 50 && !isRange) return `${text(value)} ±${percent}%`;
-  const [number, unit = ""] = text(value).split(" "), mark = isRange ? "‡" : "";
-  const scale = value / parseFloat(number) || 1;
-  for (const digits of [2, 3]) {
-    const [rough, from, to] = [value, low, high].map((end) => parseFloat((end / scale).toPrecision(digits)));
-    if (from !== to) return `${rough} ${unit} (${from}–${to})${mark}`;
-  }
-  return `${text(value)} ${mark}`;
+  const number = text(value).split(" ")[0].replaceAll(",", ""), printed = parseFloat(number);
+  const ratio = value && printed ? value / printed : 1, distance = (unit) => Math.abs(Math.log(ratio / unit));
+  const unit = [1000, 1024].flatMap((base) => [0, 1, 2, 3, 4].map((power) => base ** power))
+    .reduce((best, each) => (distance(each) < distance(best) ? each : best));
+  const digits = (number.split(".")[1] || "").length;
+  const [from, to] = [Math.min(low / unit, printed), Math.max(high / unit, printed)].map((end) => decimal(end, digits));
+  return [text(value), (from !== to ? `(${from}–${to})` : "") + (isRange ? "‡" : "")].join(" ").trim();
 }
 
 // An element of its name, attributes, and children that are texts or elements: text is never read as HTML.

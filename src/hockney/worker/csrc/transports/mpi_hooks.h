@@ -38,6 +38,9 @@ hk_status_t hk_mpi_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t 
 void hk_mpi_close(hk_ctx_t *ctx);
 const char *hk_mpi_library(const hk_ctx_t *ctx);
 
+/* The hook `counter`: `yields`, the calls of sched_yield by this process; none where they cannot be counted. */
+bool hk_mpi_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p);
+
 /* The library's name and version and, in brackets, the component that transfers the bytes. */
 void hk_mpi_name(char *name_p, size_t room);
 

@@ -31,6 +31,7 @@ const hk_transport_t hk_transport_mpi_sync = {
     .send = sync_send,
     .isend = sync_isend,
     .barrier = hk_mpi_barrier,
+    .counter = hk_mpi_counter,
 };
 
 /* ---- ready: a send may start only after its receive is posted ---------------------------------------------------- */
@@ -203,6 +204,7 @@ const hk_transport_t hk_transport_mpi_ready = {
     .irecv = ready_irecv,
     .wait_all = ready_wait_all,
     .barrier = hk_mpi_barrier,
+    .counter = hk_mpi_counter,
 };
 
 /* ---- buffered: a send copies its message into an attached buffer ------------------------------------------------ */
@@ -308,4 +310,5 @@ const hk_transport_t hk_transport_mpi_buffered = {
     .send = buffered_send,
     .isend = buffered_isend,
     .barrier = hk_mpi_barrier,
+    .counter = hk_mpi_counter,
 };

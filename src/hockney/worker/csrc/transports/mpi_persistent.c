@@ -90,8 +90,11 @@ static void persistent_close(hk_ctx_t *base)
 
 static bool persistent_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
 {
+    if (i > 0) {
+        return hk_mpi_counter(ctx, i - 1, counter_p);
+    }
     *counter_p = (hk_counter_t){"requests_made", (double)((const persistent_ctx_t *)ctx)->made};
-    return i == 0;
+    return true;
 }
 
 /* A request must not outlive its buffer. */

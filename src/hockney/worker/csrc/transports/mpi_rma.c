@@ -205,4 +205,5 @@ const hk_transport_t hk_transport_mpi_rma = {
     .quiet = rma_quiet,
     .wait_word = rma_wait_word,
     .barrier = rma_barrier,
+    .counter = hk_mpi_counter,
 };
