@@ -96,13 +96,13 @@ def print_run(
     `verbose`: caveats in full.
     """
     main = state or main_state_of(run.series)
-    curves: dict[tuple[object, bool], list[Figure]] = {}  # all rates of events of a curve are one table
+    curves: dict[tuple[object, bool], list[Figure]] = {  # all rates of events of a curve are one table
+        (curve_of(at_rate(member.point, 0)), is_paced): [] for member in shown for is_paced in (False, True)
+    }
     for member in sorted(shown, key=lambda member: (member.point.bytes, member.point.rate_hz)):
         figures = member.figures() if every_state else member.figures_in(state)
-        curve = curve_of(at_rate(member.point, 0)), member.point.rate_hz > 0
-        curves.setdefault(curve, []).extend(figures)
-    names_of = dict.fromkeys(curve_of(at_rate(member.point, 0)) for member in shown)
-    tables = [rows for name in names_of for is_paced in (False, True) if (rows := curves.get((name, is_paced)))]
+        curves[curve_of(at_rate(member.point, 0)), member.point.rate_hz > 0] += figures
+    tables = list(filter(None, curves.values()))
     rows = [figure for table in tables for figure in table]
     _print_head(run, shown, rows, None if every_state or state else main)
     names = readable_names(run.launches.values())

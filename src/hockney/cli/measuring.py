@@ -83,10 +83,8 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
     figures = tables.values if isinstance(tables, Sheet) else run.shown
-    is_empty = not any(figure.has_interval for figure in figures)
-    is_search = isinstance(tables, HighestRates)
-    if isinstance(tables, HighestRates):
-        is_empty = not tables.has_result
+    is_search, has_interval = isinstance(tables, HighestRates), any(figure.has_interval for figure in figures)
+    is_empty = not (tables.has_result if isinstance(tables, HighestRates) else has_interval)
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {

@@ -87,7 +87,8 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Clocks():
             print_clocks(tables)
         case _:
-            print_pairs(tables)
+            for matrix in tables:
+                print_matrix(matrix)
             say_one_launch(series.shown.interval_over for series in run.series if tables and series.shown)
     placement = None if isinstance(tables, Health) else placement_text(run)
     if placement:
@@ -135,12 +136,6 @@ def _print_impacts(impacts: Impacts, run: Run) -> None:
 # ---- all pairs -------------------------------------------------------------------------------------------------------
 
 
-def print_pairs(matrices: Iterable[PairMatrix]) -> None:
-    """Print each matrix with its classes and outliers, idle before loaded."""
-    for matrix in sorted(matrices, key=lambda m: (m.transport, m.ranks, m.options, m.bytes, m.load)):
-        _print_matrix(matrix)
-
-
 def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
     """For --json: `time_ns[source][target]` with its interval, null on the diagonal and for pairs without one."""
     documents = []
@@ -161,7 +156,8 @@ def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[
     return [[None if time is None else of(time) for time in row] for row in cells]
 
 
-def _print_matrix(matrix: PairMatrix) -> None:
+def print_matrix(matrix: PairMatrix) -> None:
+    """Print it with its classes and outliers."""
     floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
     values = rank_values(matrix, str)
     title = f"Half a round trip: {values.name} ({matrix.state}{floor})"
