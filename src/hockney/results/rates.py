@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockney.model import Measurement, Point
@@ -66,19 +66,13 @@ class HighestRates:
         """The searches that differ only in the events in flight."""
         groups: dict[Point, list[SustainedRate]] = {}
         for rate in self.rates:
-            groups.setdefault(without(rate.point, "in_flight"), []).append(rate)
+            groups.setdefault(rate.point.having("in_flight"), []).append(rate)
         return groups.values()
 
 
 def at_rate(point: Point, rate_hz: int) -> Point:
     """The same point with events at this rate; 0: each as soon as it may."""
-    point = without(point, "rate_hz")
-    return replace(point, options=tuple(sorted((*point.options, ("rate_hz", str(rate_hz)))))) if rate_hz else point
-
-
-def without(point: Point, option: str) -> Point:
-    """The same point with the default of an option."""
-    return replace(point, options=tuple(pair for pair in point.options if pair[0] != option))
+    return point.having("rate_hz", str(rate_hz) if rate_hz else "")
 
 
 def misses_of(measurements: Iterable[Measurement], deadline_ns: float) -> str:
