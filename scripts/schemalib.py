@@ -23,7 +23,7 @@ DOCUMENTS: dict[str, tuple[tuple[Sequence[str], Sequence[str]], ...]] = {
     "doctor": ((("doctor",), ()),),
     "error": ((("errors",), ()),),
     "explain": ((("explain",), ()),),
-    "export": ((("export",), ()),),
+    "export": ((("export",), ("highest-rates",)),),
     "health": ((("health",), ()),),
     "import": ((("import",), ()),),
     "list": ((("list",), ()),),

@@ -76,6 +76,8 @@ READ: Mapping[Callable[[str], Any], Mapping[str, Any]] = {
         "8 Gibit/s": float(1 << 30),
     },
     units.parse_frequency_hz: {
+        "100k/s": 100_000,
+        "800 /s": 800,
         "100kHz": 100_000,
         "2.5 MHz": 2_500_000,
         "800 Hz": 800,
@@ -86,7 +88,7 @@ READ: Mapping[Callable[[str], Any], Mapping[str, Any]] = {
 NO_SIZE = "is not a size: write bytes from 0 to 1024G, such as 8, 64K or 4M (K, M and G are powers of 1024)"
 NO_DURATION = "is not a duration: write for example 30s, 2m or 1h"
 NO_PRECISION = "is not a precision, above 0 % and below 100 %: write for example 1%"
-NO_FREQUENCY = "is not a rate of events: write for example 100kHz (units: Hz, kHz, MHz"
+NO_FREQUENCY = "is not a rate of events: write for example 100k/s (units: /s, k/s, M/s, G/s; also Hz"
 REFUSED: Sequence[tuple[Callable[[str], Any], Sequence[str], str]] = [
     (units.parse_bytes, ["", "K", "-1", "1.5K", "8X", "8 8", "1T", "1e3", "0x10", "8BB", "1E"], NO_SIZE),
     (units.parse_sizes, ["", "8,", "8:"], "'' is not a size"),
@@ -119,7 +121,7 @@ REFUSED: Sequence[tuple[Callable[[str], Any], Sequence[str], str]] = [
         "is not a rate: write for example 2.5 GB/s (units: B/s, bit/s or b/s",
     ),
     (units.parse_frequency_hz, ["100", "kHz", "0 Hz", "1 khz", "1 MB/s", "1 KiHz", "-1 Hz", ""], NO_FREQUENCY),
-    (units.parse_frequency_hz, ["0.5 Hz"], "is not a whole number of events a second: write for example 1Hz"),
+    (units.parse_frequency_hz, ["0.5 Hz"], "is not a whole number of events a second: write for example 1/s"),
 ]
 WRITTEN: Mapping[Callable[[Any], str], Mapping[float, str]] = {
     units.format_bytes: {
@@ -169,7 +171,6 @@ WRITTEN: Mapping[Callable[[Any], str], Mapping[float, str]] = {
         21: "21st",
         113: "113th",
     },
-    units.format_hz: {5: "5.00 Hz", 12_500: "12.5 kHz", 2.5e6: "2.50 MHz", 1e9: "1.00 GHz"},
     units.format_duration_s: {
         -3.0: "0 s",
         0.0: "0 s",

@@ -166,17 +166,23 @@ class Point:
         """The name of the traffic that other ranks make meanwhile; None: they make none."""
         return dict(self.options).get(BACKGROUND)
 
-    @property
-    def pattern_options(self) -> tuple[tuple[str, str], ...]:
-        return tuple(option for option in self.options if option[0] != BACKGROUND)
+    def having(self, option: str, value: str = "") -> Point:
+        """The same point with this value of an option; "": with its default."""
+        others = tuple(pair for pair in self.options if pair[0] != option)
+        return replace(self, options=tuple(sorted((*others, (option, value)))) if value else others)
 
     @property
     def idle(self) -> Point:
         """The same point without a background."""
-        return replace(self, options=self.pattern_options)
+        return self.having(BACKGROUND)
 
     def under(self, background: str) -> Point:
-        return replace(self, options=tuple(sorted((*self.pattern_options, (BACKGROUND, background)))))
+        return self.having(BACKGROUND, background)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its fields without the traits, and the options by name."""
+        known = {name: value for name, value in vars(self).items() if name != "traits"}
+        return {**known, "options": dict(self.options)}
 
     @property
     def ranks_text(self) -> str:

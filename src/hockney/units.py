@@ -120,12 +120,12 @@ def parse_rate_bytes_per_s(text: str) -> float:
 
 
 def parse_frequency_hz(text: str) -> int:
-    """`100kHz`, `2.5 MHz`, `800 Hz` -> events a second, a whole number. Raises UsageError."""
-    units = {"Hz": 1.0, "kHz": 1e3, "MHz": 1e6, "GHz": 1e9}
-    value_hz = _quantity(text, units, "a rate of events", "100kHz (units: Hz, kHz, MHz, GHz)")
+    """`100k/s`, `2.5 M/s`, `800 /s`, `100kHz` -> events a second, a whole number. Raises UsageError."""
+    units = {f"{prefix}{unit}": _PREFIXES[prefix] for unit in ("/s", "Hz") for prefix in ("", "k", "M", "G")}
+    value_hz = _quantity(text, units, "a rate of events", "100k/s (units: /s, k/s, M/s, G/s; also Hz, kHz, MHz, GHz)")
     if value_hz != round(value_hz):
         raise UsageError(
-            f"'{text}' is not a whole number of events a second: write for example {math.ceil(value_hz)}Hz"
+            f"'{text}' is not a whole number of events a second: write for example {math.ceil(value_hz)}/s"
         )
     return round(value_hz)
 
@@ -175,14 +175,9 @@ def format_rate(bytes_per_s: float) -> str:
     return _scaled(bytes_per_s, (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)))
 
 
-def format_messages(messages_per_s: float) -> str:
-    """Three digits: `920 /s`, `1.25 M/s`."""
-    return _scaled(messages_per_s, (("G/s", 1e9), ("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)))
-
-
-def format_hz(per_s: float) -> str:
-    """Three digits: `920 Hz`, `12.5 kHz`."""
-    return _scaled(per_s, (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)))
+def format_messages(per_s: float) -> str:
+    """Messages or events: three digits, `920 /s`, `1.25 M/s`."""
+    return _scaled(per_s, (("G/s", 1e9), ("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)))
 
 
 def _scaled(value: float, units: Sequence[tuple[str, float]]) -> str:

@@ -19,7 +19,7 @@ from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence
 from hockney.analysis.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
 from hockney.analysis.repeat import same_places
-from hockney.cli.tables import pairs_as_json, print_pairs, print_tables, tables_of
+from hockney.cli.tables import pairs_as_json, print_matrix, print_tables, tables_of
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 from hockney.report.findings import check_name, evidence_of, title_of
@@ -95,7 +95,7 @@ def test_a_pair_of_few_measurements_is_inconclusive(
     assert [outlier.ranks for outlier in matrix.outliers] == [(2, 4)]
     assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.inconclusive] == [((1, 3), 4, None)]
     assert [pair["ranks"] for pair in pairs_as_json([matrix])["matrices"][0]["inconclusive"]] == [(1, 3)]
-    print_pairs([matrix])
+    print_matrix(matrix)
     assert capsys.readouterr().out == snapshot
 
 
@@ -110,7 +110,8 @@ def test_a_pair_of_few_measurements_is_inconclusive(
 def test_matrices_of_several_hosts_name_them(
     hosts: tuple[str, ...], heading: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_pairs(matrices(tmp_path, idle(3, {}, 1000.0), hosts=hosts))
+    for matrix in matrices(tmp_path, idle(3, {}, 1000.0), hosts=hosts):
+        print_matrix(matrix)
     assert heading in " ".join(capsys.readouterr().out.split())
 
 

@@ -98,6 +98,7 @@ def test_recorded_runs_of_quick_take_one_line_for_each_range_and_few_more(
     assert sum(line.endswith(ends) for line in lines) == len(ranges)
     assert len(lines) <= len(ranges) + 2 * BUDGET  # of 100 columns
     assert sum(line.startswith("No verdict: ") for line in lines) == (launches < 9)
+    assert ("undecided" in lines[-1]) <= (launches >= 9)
 
 
 @pytest.mark.parametrize(

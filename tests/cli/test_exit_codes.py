@@ -148,7 +148,7 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("run atlas --machine gpmimd -t shm", "leave out --transport"),
         ("run atlas --machine gpmimd:pairs", "for one of them: -t sim@gpmimd:pairs"),
         ("run atlas --machine nowhere", "unknown model 'nowhere'"),
-        ("run pushfarm -o rate=100 -t unix", "'100' is not a rate of events: write for example 100kHz"),
+        ("run pushfarm -o rate=100 -t unix", "'100' is not a rate of events: write for example 100k/s"),
         ("run pushfarm -o rate=max -t unix", "rate=max and deadline belong together"),
         ("run pushfarm -o deadline=1ms -t unix", "rate=max and deadline belong together"),
         ("run pushfarm -o rate=1kHz -o deadline=1ms -t unix", "rate=max and deadline belong together"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,10 @@ import pytest
 from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import FACTS, Cli
 
-from hockney.analysis.rates import HighestRates, SustainedRate, at_rate
-from hockney.cli.rates import print_rates
 from hockney.measure.plan import Plan
 from hockney.model import Definition, Point, RunStatus
+from hockney.report.rates import rates_table
+from hockney.results.rates import HighestRates, SustainedRate, at_rate
 from hockney.results.store import Store
 
 FARM = ("-t", "unix", "-n", "3", "--oversubscribe")
@@ -26,15 +28,15 @@ def test_a_rate_has_its_unit_and_percentiles_are_printed(cli: Cli) -> None:
     ended = cli("run", "pushfarm", *FARM, "-o", "rate=2kHz", "--bytes", "1K", "--time", "2", "--launches", "1")
     assert ended.returncode in (0, 3), ended.stderr  # 3: so short a run may have no interval
     # On a busy machine half a second may have too few events for p99.9.
-    title, head, *_ = (line for line in ended.stdout.splitlines() if "rate_hz=2000" in line or " p99 " in line)
-    assert title.startswith("pushfarm rate_hz=2000")
-    assert ("rate" in head.split(), "p99" in head.split()) == (False, True)
+    title, head, *_ = (line for line in ended.stdout.splitlines() if "rates offered" in line or " p99 " in line)
+    assert title.startswith("pushfarm on unix, 3 ranks, rates offered")
+    assert ("rate" in head.split(), "offered" in head.split(), "p99" in head.split()) == (False, True, True)
 
 
 def test_a_search_prints_the_highest_rate_and_stores_every_rate(cli: Cli, tmp_path: Path) -> None:
     words = ("-o", "rate=max", "-o", "deadline=1s", "-o", "in_flight=4", "--time", "2")
     ended = cli("run", "pushfarm", *FARM, *words)
-    assert ended.returncode in (0, 3), ended.stderr
+    assert ended.returncode in (0, 3), ended.stderr  # 3: it has not ended on a busy machine
     assert "until the highest rate of each is found" in ended.stderr
     assert "Highest rate of events with a deadline of 1.00 s" in ended.stdout
     with Store.open(tmp_path / "results.db", readonly=True) as store:
@@ -81,7 +83,19 @@ def test_a_search_on_a_model_ends_at_its_receivers_limit(cli: Cli) -> None:
         assert 1e6 < rate["p50_ns"] <= rate["p99_ns"] <= rate["p999_ns"] <= 100e6
 
 
-def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6, free_us: float = 100) -> None:
+def test_where_no_search_has_ended_the_run_is_incomplete(cli: Cli) -> None:
+    """Two rates with six measurements of 50 ms each take 0.6 s at least, and the run has 0.3 s."""
+    ended = cli("run", "pushfarm", *FARM, "-o", "rate=max", "-o", "deadline=1s", "-o", "in_flight=4", "--time", "0.3")
+    assert ended.returncode == 3, ended.stderr
+    said = " ".join(ended.stderr.split())
+    assert "time is up; no search has found its highest rate." in said
+    assert "run --resume 1`" in said
+    assert "‡: 1 of 1 search has not ended; continue: `hockney run --resume 1`." in ended.stdout
+
+
+def store_search(
+    path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6, free_us: float = 100, measurements: int = 6
+) -> None:
     """A run that has tried these rates, with these times of events; without a rate each takes `free_us`."""
     plan = Plan("pushfarm", (), deadline_ns=deadline_ns).as_json()
     points = [BASE, *(at_rate(BASE, rate_hz) for rate_hz in times_us)]
@@ -97,6 +111,7 @@ def store_search(path: Path, times_us: dict[int, Any], deadline_ns: float = 1e6,
                 floor_ns=None,
             )
             for point in points
+            for _ in range(measurements)
         ]
         store.write_round(run_id, rows)
         store.finish_run(run_id, RunStatus.DONE)
@@ -114,18 +129,70 @@ def test_the_table_of_a_search_is_of_known_data(cli: Cli, tmp_path: Path) -> Non
     assert rate["p99_ns"] == pytest.approx(990e3, rel=2e-3)
     assert rate["p999_ns"] == pytest.approx(999e3, rel=2e-3)
     row = next(line for line in cli("show", "--tables").stdout.splitlines() if line.startswith("pushfarm"))
-    assert "10.0 kHz" in row
-    assert row.rstrip().endswith("30.0 kHz")
+    assert "10.0–30.0 k/s‡" in row
+    assert row.rstrip().endswith("30.0 k/s (backlog)")
+    assert "‡: 1 of 1 search has not ended; continue: `hockney run --resume 1`." in cli("show", "--tables").stdout
+
+
+IN_TIME, LATE = np.full(1000, 10), np.full(1000, 2000)
+
+
+@pytest.mark.parametrize(
+    ("times_us", "measurements", "events"),
+    [
+        ({1000: IN_TIME, 1010: LATE}, 6, "1.00 k/s"),
+        ({1000: IN_TIME, 1010: LATE}, 5, "1.00–1.01 k/s‡"),
+        ({1000: IN_TIME, 2000: LATE}, 6, "1.00–2.00 k/s‡"),
+        ({1000: IN_TIME, 2000: LATE, 3000: IN_TIME}, 6, "1.00–2.00 k/s‡"),
+        ({900: IN_TIME, 1010: LATE}, 6, "900 /s–1.01 k/s‡"),
+        ({1000: IN_TIME}, 6, "above 1.00 k/s‡"),
+        ({1000: LATE}, 6, "below 1.00 k/s‡"),
+        ({}, 6, "none yet‡"),
+        ({100: LATE}, 6, "not found"),
+    ],
+)
+def test_a_search_that_has_not_ended_is_a_range(
+    cli: Cli, tmp_path: Path, times_us: dict[int, Any], measurements: int, events: str
+) -> None:
+    store_search(tmp_path / "results.db", times_us, measurements=measurements)
+    (rate,) = json.loads(cli("show", "--tables", "--json").stdout)["rates"]
+    assert rate["is_over"] is ("‡" not in events)
+    assert rate["is_provisional"] is (measurements < 6)
+    shown = cli("show", "--tables").stdout
+    row = next(line for line in shown.splitlines() if line.startswith("pushfarm"))
+    assert f" {events}" in row
+    assert ("‡: 1 of 1 search has not ended" in shown) is ("‡" in events)
+    judged = "Provisional, of fewer than 6 measurements: 1."
+    assert (judged in " ".join(shown.split())) is (measurements < 6)
+
+
+def test_all_forms_of_output_have_the_verdicts(cli: Cli, tmp_path: Path) -> None:
+    store_search(tmp_path / "results.db", {1000: IN_TIME, 2000: LATE, 30_000: np.linspace(0, 900, 1000)})
+    verdicts = {"1000": "held", "2000": "missed: deadline", "30000": "missed: backlog"}
+    shown = cli("show", "--all").stdout
+    assert shown.count("rates offered") == 1
+    for rate, verdict in zip(("1.00", "2.00", "30.0"), verdicts.values(), strict=True):
+        assert re.search(rf"^ *1 KiB +{rate} k/s .* {verdict} ", shown, re.MULTILINE)
+    rows = csv.DictReader(cli("export", "--csv").stdout.splitlines())
+    assert {row["options"].partition("rate_hz=")[2]: row["verdict"] for row in rows} == {"": "", **verdicts}
+    tables, exported = (json.loads(cli(*words, "--json").stdout) for words in (("show", "--tables"), ("export",)))
+    assert exported["deadline_ns"] == tables["deadline_ns"] == 1e6
+    assert exported["rates"] == tables["rates"]
+    assert tables["rates"][0]["missed_by"] == "deadline"
+    for name in ("page.html", "page.md"):
+        assert cli("report", "-o", str(tmp_path / name)).returncode == 0
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert "Highest rate of events with a deadline of 1.00 ms" in text
+        assert text.index("1 of 1 search has not ended") < text.index("1.00–2.00 k/s‡")  # it is the verdict, too
+        assert "2.00 k/s (deadline)" in text
 
 
 @pytest.mark.parametrize(
     ("free_us", "times_us", "said"),
     [
-        (100, {100: np.arange(1000) * 65}, "even 100 Hz misses the deadline: 1 % of the events took over 64.3 ms."),
+        (100, {100: np.arange(1000) * 65}, "even 100 /s misses the deadline: 1 % of the events took over 64.3 ms."),
         (100, {100: np.arange(1000) * 900}, "Allow more: deadline=2s, or in_flight=32."),
-        (0.5, {30_000: np.linspace(0, 900, 1000)}, "even 30.0 kHz is too fast: events queue up. Allow more receivers"),
-        (100, {1000: np.arange(1000) * 65}, "the search has not ended. Continue: `"),
-        (100, {1000: [10], 2000: [2000]}, "1.00 kHz is the highest so far; the search has not ended. Continue: `"),
+        (0.5, {30_000: np.linspace(0, 900, 1000)}, "even 30.0 k/s is too fast: events queue up. Allow more receivers"),
     ],
 )
 def test_where_no_rate_is_found_it_names_the_next_step(
@@ -135,18 +202,28 @@ def test_where_no_rate_is_found_it_names_the_next_step(
     assert said in " ".join(cli("show", "--tables").stdout.split())
 
 
+@pytest.mark.parametrize("command", ["run", "predict"])
+def test_where_no_search_finds_a_rate_the_exit_code_is_3(command: str, cli: Cli) -> None:
+    farm = ("pushfarm", "--machine", "t3d", "-n", "3", "-o", "in_flight=4")
+    ended = cli(command, *farm, "-o", "rate=max", "-o", "deadline=10ns")
+    assert ended.returncode == 3, ended.stderr
+    assert "not found" in ended.stdout
+    assert "has not ended" not in ended.stdout
+    assert "resume" not in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("p50_us", "quickest"), [((100, 100, 300), ""), ((100, 95, 100), ""), ((100, 80, 85), "4"), ((100, 110, 60), "16")]
 )
 def test_of_equal_rates_the_fewest_in_flight_are_named_and_a_clearly_shorter_p50(
-    p50_us: tuple[float, ...], quickest: str, capsys: pytest.CaptureFixture[str]
+    p50_us: tuple[float, ...], quickest: str
 ) -> None:
     points = [replace(BASE, options=(("in_flight", str(count)),)) for count in (1, 4, 16)]
     rates = [
-        SustainedRate(point, 1000 - count, 2000, 1e7, is_over=True, bytes_per_s=1e6, p50_ns=1e3 * p50)
+        SustainedRate(point, 1000 - count, 2000, "deadline", 1e7, False, True, 1e6, 1e3 * p50, 1e7, None)
         for count, (point, p50) in enumerate(zip(points, p50_us, strict=True))
     ]
-    print_rates(HighestRates(1e6, tuple(rates)), "")
-    said = " ".join(capsys.readouterr().out.split())
+    best, *_ = rates_table(HighestRates(1e6, tuple(rates))).notes
     more = f" (in_flight={quickest} has the shortest p50)" if quickest else ""
-    assert f"in_flight=1 of 1 KiB on unix, 3 ranks: 1.00 kHz is the highest, with 2 others within 2 %{more}." in said
+    assert best.startswith("pushfarm in_flight=1 of 1 KiB on unix, 3 ranks: 1.00 k/s is the highest, with 2 others")
+    assert best.endswith(f" within 2 %{more}.")

@@ -127,7 +127,7 @@ def test_groups_of_hosts_are_distinguished_and_the_slow_pair_is_named(
         said, matrices, findings = measured_pairs(agent, store, time)
         if {finding.facts["load"] for finding in findings} == {"idle", "loaded"}:
             break
-    assert "Half a round trip of 8 B on tcp, 5 ranks, disjoint pairs at once" in said
+    assert "Half a round trip: tcp, 8 B, 5 ranks, disjoint pairs at once" in said
     assert set(matrices) == {"idle", "loaded"}
     assert execute(["show", "1", "--tables", "--store", str(store)]) == 0
     shown = " ".join(capsys.readouterr().out.split())

@@ -11,6 +11,7 @@ import pytest
 from tests.builders import make_library, make_pattern, make_transport
 
 from hockney.cli import execute
+from hockney.machine import placement
 from hockney.model import Point
 from hockney.report import inventory
 from hockney.report.inventory import take_inventory
@@ -72,6 +73,21 @@ def test_transports_and_patterns_are_those_of_the_workers() -> None:
     assert here.transports[-1].how == "mend it"
     assert here.transports[2].summary.startswith(f"{OPEN_MPI.name}: ")
     assert here.transports[0].more["executable"] == "worker"
+
+
+def test_a_pattern_that_needs_more_ranks_than_cpus_says_how_it_runs_here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    farm = make_pattern("pushfarm", ranks=(3, 0, 1))
+    monkeypatch.setattr(inventory, "load", lambda: Catalogue({"pushfarm": farm}, {}, ()))
+    assert [take_inventory(cpus=cpus).patterns[0].state for cpus in (2, 3)] == ["oversubscribed", "ready"]
+    monkeypatch.setattr(placement, "usable_cpus", lambda: [0, 1])
+    assert execute(["list", "patterns"]) == 0
+    assert re.search(
+        "^pushfarm +oversubscribed +needs 3 ranks: here with --oversubscribe. ", capsys.readouterr().out, re.MULTILINE
+    )
+    assert execute(["list"]) == 0
+    assert "\noversubscribed: pushfarm\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("catalogue")

@@ -137,7 +137,7 @@ def usable(run: Run, state_of: StateOf = lambda _, state: state) -> list[tuple[S
 
 
 def pair_matrices(run: Run) -> list[PairMatrix]:
-    """A matrix for each transport, number of ranks, size, load and options with several pairs.
+    """A matrix for each transport, number of ranks, size, load and options with several pairs, idle before loaded.
 
     Between hosts it is of all measurements, as in `health`: a network has no floor, and states are of two ranks' CPUs.
     """
@@ -171,6 +171,7 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
         if len({frozenset(pair) for pair, _ in cells}) > 1
     ]
     known = _slow_when_idle_too([matrix for matrix in matrices if matrix is not None])
+    known.sort(key=lambda each: (each.transport, each.ranks, each.options, each.bytes, each.load))
     if run.info.suite == "health":  # analysis/health judges its hosts
         return [replace(matrix, outliers=(), inconclusive=()) for matrix in known]
     return known

@@ -62,7 +62,8 @@ def same_places(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]
 
 def further(run: Run) -> Fix | None:
     """What narrows the figures of a run, if anything. Not a second launch, which may meet another machine state."""
-    goes_on = run.status in (RunStatus.STOPPED, RunStatus.KILLED) or any(each.n_launches > 1 for each in run.shown)
+    is_begun = run.status in (RunStatus.STOPPED, RunStatus.KILLED) or run.info.plan.get("deadline_ns") is not None
+    goes_on = is_begun or any(each.n_launches > 1 for each in run.shown)
     if not goes_on and (fix := more_launches(run.id, run.info, LAUNCHES_WANTED)).code != "resume":
         return fix
     left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}

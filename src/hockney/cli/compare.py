@@ -198,7 +198,9 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
         said += [nothing or "", *changes.states_sentence(comparison), *below[:NOTES_MAX]]
     hidden = 0 if everything else len(below[NOTES_MAX:])
     launches = "{} and {} launches".format(*comparison.launches)
-    summary = f"{changes.counts_text(comparison)}; run {comparison.base} -> run {comparison.new}, {launches}"
+    summary = f"run {comparison.base} -> run {comparison.new}, {launches}"
+    if everything or not nothing:
+        summary = f"{changes.counts_text(comparison)}; {summary}"
     said.append(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))
     for sentence in filter(None, said):
         render.say(sentence)

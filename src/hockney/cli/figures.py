@@ -13,7 +13,6 @@ from hockney.cli.words import (
     SHORT_NOTE,
     endings_of,
     fixed,
-    known_text,
     launches_advice,
     padded,
     print_caveats,
@@ -23,8 +22,9 @@ from hockney.cli.words import (
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.names import readable_names
 from hockney.report.sheet import OTHER_STATE, is_other, marks_text
-from hockney.report.words import RANGE_MARK, cell_text, launches_text, placement_text, size_text
+from hockney.report.words import RANGE_MARK, cell_text, known_text, launches_text, placement_text, size_text
 from hockney.results.figures import Figure
+from hockney.results.rates import at_rate
 from hockney.results.runs import Run, Series
 from hockney.stats import ONE_LAUNCH, UNKNOWN, Estimate, rate_per_s
 from hockney.units import counted, format_messages, format_ns, format_rate
@@ -57,13 +57,16 @@ def _cell(figure: Figure | None, value: _Value, state: str | None = None) -> str
 # of those without a schedule ("free").
 _COLUMNS: tuple[tuple[str, TableColumn, Callable[[Figure], str]], ...] = (
     ("", TableColumn("size", right=True, key=True, style="bold"), lambda figure: size_text(figure.point)),
-    ("", TableColumn("time", right=True), lambda figure: _cell(figure, _TIME)),
+    ("schedule", TableColumn("offered", right=True, key=True), lambda figure: format_messages(figure.point.rate_hz)),
+    ("free", TableColumn("time", right=True), lambda figure: _cell(figure, _TIME)),
+    ("schedule", TableColumn("p50", right=True), lambda figure: _cell(figure, _TIME)),
     ("events", TableColumn("events", right=True), lambda figure: _cell(figure, _RATES["events"])),
     ("free", TableColumn("rate", right=True), lambda figure: _cell(figure, _RATES["rate"])),
     ("stream", TableColumn("messages", right=True), lambda figure: _cell(figure, _RATES["messages"])),
     ("", TableColumn("minimum", right=True, optional=True), lambda figure: known_text(figure.minimum_ns, format_ns)),
     ("schedule", TableColumn("p99", right=True), lambda figure: known_text(figure.tails.p99_ns, format_ns)),
     ("schedule", TableColumn("p99.9", right=True), lambda figure: known_text(figure.tails.p999_ns, format_ns)),
+    ("schedule", TableColumn("verdict"), lambda figure: figure.series.verdict or ""),
     ("states", TableColumn("state", key=True), lambda figure: figure.state),
     ("states", TableColumn("floor", right=True), lambda figure: known_text(figure.floor_ns, format_ns)),
     ("", TableColumn("measurements", right=True, optional=True), _measurements),
@@ -93,11 +96,13 @@ def print_run(
     `verbose`: caveats in full.
     """
     main = state or main_state_of(run.series)
-    curves: dict[object, list[Figure]] = {}
-    for member in sorted(shown, key=lambda member: member.point.bytes):
+    curves: dict[tuple[object, bool], list[Figure]] = {  # all rates of events of a curve are one table
+        (curve_of(at_rate(member.point, 0)), is_paced): [] for member in shown for is_paced in (False, True)
+    }
+    for member in sorted(shown, key=lambda member: (member.point.bytes, member.point.rate_hz)):
         figures = member.figures() if every_state else member.figures_in(state)
-        curves.setdefault(curve_of(member.point), []).extend(figures)
-    tables = [curves[curve] for curve in dict.fromkeys(curve_of(member.point) for member in shown) if curves[curve]]
+        curves[curve_of(at_rate(member.point, 0)), member.point.rate_hz > 0] += figures
+    tables = list(filter(None, curves.values()))
     rows = [figure for table in tables for figure in table]
     _print_head(run, shown, rows, None if every_state or state else main)
     names = readable_names(run.launches.values())
@@ -118,7 +123,8 @@ def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | 
     kinds |= {"states" if any(figure.state != state and point.ranks > 1 for figure in rows) else ""}
     algorithm = rows[-1].definition.algorithm
     note = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
-    name = point.text(names.get(point.transport, point.transport))
+    name = at_rate(point, 0).text(names.get(point.transport, point.transport))
+    note = ", rates offered" * (point.rate_hz > 0) + note
     render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{note}")
     known = {column: [*map(text, rows)] for kind, column, text in _COLUMNS if kind in kinds}
     shown = {column: cells for column, cells in known.items() if any(cells)}

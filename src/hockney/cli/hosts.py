@@ -14,7 +14,7 @@ from hockney.cli.render import TableColumn
 from hockney.machine.files import format_cpus
 from hockney.model import Launch
 from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
-from hockney.report.table import TextTable
+from hockney.report.table import TextTable, text_rows
 from hockney.results.placement import Cores, cores_of_hosts, shared_cores
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
@@ -161,8 +161,7 @@ def print_health(run: Run, health: Health) -> None:
         _print_slowest(health)
     else:
         for matrix in map(pair_table, host_values(health)):
-            render.title(matrix.title)
-            print_pair_table(matrix)
+            render.texts(matrix, fits=False)
     count = f"Findings: {len(health.findings)}"
     render.title(count if health.findings or health.not_checked else "No fault found")
     for finding in health.findings:
@@ -171,13 +170,6 @@ def print_health(run: Run, health: Health) -> None:
         render.title("Not checked")
         for gap in health.not_checked:
             render.item(gap_line(gap))
-
-
-def print_pair_table(matrix: TextTable) -> None:
-    """Print a matrix without its title."""
-    key, *others = matrix.columns
-    columns = [TableColumn(key, key=True), *(TableColumn(name, right=True) for name in others)]
-    render.table(columns, matrix.texts)
 
 
 def _print_slowest(health: Health) -> None:
@@ -190,10 +182,6 @@ def _print_slowest(health: Health) -> None:
         )
         if sends and receives and waits:
             rows.append((min(median(sends), median(receives)), name, median(sends), median(receives), median(waits)))
-    render.title("The slowest hosts by the median over those that they met; all pairs: --json")
-    columns = [
-        TableColumn("host", key=True),
-        *(TableColumn(name, right=True) for name in ("sends", "receives", "latency")),
-    ]
-    slowest = sorted(rows)[:10]
-    render.table(columns, ([name, format_rate(a), format_rate(b), format_ns(wait)] for _, name, a, b, wait in slowest))
+    title = "The slowest hosts by the median over those that they met; all pairs: --json"
+    slowest = ((name, format_rate(a), format_rate(b), format_ns(wait)) for _, name, a, b, wait in sorted(rows)[:10])
+    render.texts(TextTable(title, ("host", "sends", "receives", "latency"), text_rows(slowest)), fits=False)

@@ -89,8 +89,8 @@ def _as_json(name: str, inventory: Inventory) -> Any:
 def _print_items(items: Sequence[Item]) -> None:
     columns: dict[TableColumn, Callable[[Item], str]] = {
         TableColumn("name", style="bold"): lambda item: item.name,
-        TableColumn("state"): lambda item: "ready" if item.ready else "wrong" if item.wrong else "missing",
-        TableColumn("what, or why not", wrap=True): lambda item: item.summary if item.ready else _reason(item),
+        TableColumn("state"): lambda item: item.state,
+        TableColumn("what, or why not", wrap=True): _about,
     }
     render.records(columns, items)
     for item in items:
@@ -101,18 +101,21 @@ def _print_items(items: Sequence[Item]) -> None:
             render.item(error.strip())
 
 
-def _reason(item: Item) -> str:
-    """One line: a file's errors stand below the table."""
+def _about(item: Item) -> str:
+    """What it is, or why not, in one line: a file's errors stand below the table."""
+    if item.ready:
+        return item.summary
     why = (item.why or "").partition("\n")[0].rstrip(":")
+    if item.unready == "oversubscribed":
+        return f"{why}: {item.how}. {item.summary}"
     return f"{why}; {item.how}" if item.how else why
 
 
 def _print_names(items: Sequence[Item]) -> None:
-    """The names of all that are ready, `tcp` for `tcp:spin` too, and of all that are missing."""
-    for is_ready, word in ((True, ""), (False, "missing: ")):
-        names = dict.fromkeys(item.name.partition(":")[0] for item in items if item.ready is is_ready)
-        if names:
-            render.note(word + ", ".join(names))
+    """The names of all that are ready, `tcp` for `tcp:spin` too, and of all that are not, by the word for it."""
+    for state in sorted({item.state for item in items}, key=lambda state: state != "ready"):
+        names = dict.fromkeys(item.name.partition(":")[0] for item in items if item.state == state)
+        render.note(f"{state}: " * (state != "ready") + ", ".join(names))
 
 
 def _print_models(machines: Sequence[Item]) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hockney.analysis.rates import HighestRates
 from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.common import refuse_output
@@ -31,6 +30,7 @@ from hockney.model import PointStatus, RunStatus
 from hockney.report.sheet import Sheet
 from hockney.report.words import percent_text, precision_reached
 from hockney.results.export import write_csv
+from hockney.results.rates import HighestRates
 from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
@@ -83,10 +83,8 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
     figures = tables.values if isinstance(tables, Sheet) else run.shown
-    is_empty = not any(figure.has_interval for figure in figures)
-    is_search = isinstance(tables, HighestRates)
-    if isinstance(tables, HighestRates):
-        is_empty = not any(rate.is_over or rate.sustained_hz for rate in tables.rates)
+    is_search, has_interval = isinstance(tables, HighestRates), any(figure.has_interval for figure in figures)
+    is_empty = not (tables.has_result if isinstance(tables, HighestRates) else has_interval)
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {
@@ -159,8 +157,8 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_sea
         more = f"; {what}: {typed('show', run_id, '--all')} shows why"
     elif is_empty:
         asked = percent_digits(run.info.plan["precision"])
-        nothing = "no rate was found" if is_search else f"nothing is known to {asked} %"
-        more = f"; {nothing} yet.{fixed(further(run))}"
+        nothing = "no search has found its highest rate" if is_search else f"nothing is known to {asked} % yet"
+        more = f"; {nothing}.{fixed(further(run))}"
     else:
         plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")

@@ -122,5 +122,6 @@ def predict(
         render.print_json("predict", predicted_json(done[0]))
     else:
         print_predicted(done)
-    is_whole = all(each.is_whole for each in done) and any(each.predictions or each.rates for each in done)
+    has_result = any(each.predictions if each.rates is None else each.rates.has_result for each in done)
+    is_whole = has_result and all(each.is_whole for each in done)
     return ExitCode.DONE if is_whole else ExitCode.INCOMPLETE

@@ -14,21 +14,20 @@ from typing import Any
 from hockney.analysis.predict.change import PARAMETERS, Change, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.analysis.predict.topology import parse_network
-from hockney.analysis.rates import HighestRates
 from hockney.cli import render
 from hockney.cli.progress import ProgressDisplay
-from hockney.cli.rates import print_rates
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
 from hockney.cli.run_options import read_options
-from hockney.cli.words import bounds_column, known_text
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.measure.plan import Plan, make_plan, refuse_empty
 from hockney.measure.predict import ModelTimes, Prediction, Validation, model_of, newest_validation, predict, times_of
 from hockney.measure.rates import search_on_models
 from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances, effects_of, tolerances_of
 from hockney.model import Point
-from hockney.report.words import size_text
+from hockney.report.rates import rates_table
+from hockney.report.words import bounds_column, known_text, size_text
+from hockney.results.rates import HighestRates
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite
@@ -256,7 +255,7 @@ def _print_case(predicted: Predicted, *, first: bool) -> None:
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
     render.title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}", first=first)
     if predicted.rates is not None:
-        print_rates(predicted.rates, "Searched in virtual time.", first=False)
+        render.texts(rates_table(predicted.rates, more="Searched in virtual time."), bold="events")
     elif predicted.predictions:
         _print_times(predicted.predictions)
     else:
@@ -275,11 +274,12 @@ def print_missing(reasons: Mapping[Point, str]) -> None:
 
 
 def _print_times(rows: Sequence[Prediction]) -> None:
+    bounds = bounds_column(rows, attrgetter("time_ns", "low_ns", "high_ns"), format_ns)
     columns: dict[TableColumn, Callable[[Prediction], str]] = {
         WHAT[0]: lambda row: _name(row.point),
         WHAT[1]: lambda row: size_text(row.point),
         TableColumn("predicted", right=True, style="bold"): lambda row: format_ns(row.time_ns),
-        **bounds_column(rows, attrgetter("time_ns", "low_ns", "high_ns"), format_ns),
+        **{TableColumn(title, right=True): cell for title, cell in bounds.items()},
         TableColumn("changed", right=True): lambda row: known_text(row.changed_ns, format_ns),
         TableColumn("change", right=True): _change,
         TableColumn("outside the fit", wrap=True): _outside,

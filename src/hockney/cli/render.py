@@ -21,6 +21,7 @@ from typing import Any
 import click
 
 from hockney.cli.streams import holds_document, print_line
+from hockney.report.table import TextTable
 from hockney.units import printable
 
 JSON_VERSION = 3
@@ -94,8 +95,7 @@ def _as_json(value: Any) -> Any:
     from hockney.model import Point  # 20 ms, which the help of all commands would take longer
 
     if isinstance(value, Point):
-        known = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "traits"}
-        return {**known, "options": dict(value.options)}
+        return value.as_json()
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, enum.Enum):
@@ -211,6 +211,20 @@ def records(columns: Mapping[TableColumn, Callable[[Any], str]], members: Iterab
     """Print a table with a row for each member; each column has the function that makes its text."""
     rows = ([text(member) for text in columns.values()] for member in members)
     return table(list(columns), rows, fits=fits)
+
+
+def texts(shown: TextTable, *, bold: str = "", first: bool = False, fits: bool = True) -> None:
+    """Print a table of texts with its title and notes; the cells of the column `bold` are in bold type."""
+    title(shown.title, first=first)
+    columns = [
+        TableColumn(name, place > 0, wrap=not place, key=name in ("what", "size"), style="bold" * (name == bold))
+        for place, name in enumerate(shown.columns)
+    ]
+    table(columns, shown.texts, fits=fits)
+    if shown.notes:
+        say()
+    for text in shown.notes:
+        note(text)
 
 
 def _least_width(column: TableColumn, longest: int) -> int:

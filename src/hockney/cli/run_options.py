@@ -201,7 +201,7 @@ def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
 def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], float | None]:
     """The options of patterns, and the deadline of a search in ns. Raises UsageError.
 
-    `window=16` is ("window", "16") and `rate=100kHz` is ("rate_hz", "100000"). `rate=max` with `deadline=1ms` searches
+    `window=16` is ("window", "16") and `rate=100k/s` is ("rate_hz", "100000"). `rate=max` with `deadline=1ms` searches
     a rate, so it begins without one: ("rate_hz", "0").
     """
     pairs = dict(parse_pair("an option", word) for word in words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from hockney.analysis.clocks import Clocks, clocks_of
@@ -14,30 +14,28 @@ from hockney.analysis.health import Health, health_of
 from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.pairs import PairMatrix, pair_matrices
-from hockney.analysis.rates import HighestRates, highest_rates
 from hockney.analysis.repeat import resume
 from hockney.cli import render
 from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.hosts import health_json, print_clocks, print_health, print_pair_table
+from hockney.cli.hosts import health_json, print_clocks, print_health
 from hockney.cli.plot import print_plot
-from hockney.cli.rates import print_rates
-from hockney.cli.render import TableColumn
-from hockney.cli.rerun import fix_text, typed
+from hockney.cli.rerun import command_line, fix_text, typed
 from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.cli.words import print_caveats, say_one_launch
 from hockney.errors import HockneyError, UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.classic.view import plots_of
-from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.impacts import background_text, impact_table
 from hockney.report.names import readable_names
 from hockney.report.pairs import pair_table, rank_values
+from hockney.report.rates import rates_table
 from hockney.report.sheet import Sheet, make_sheet
 from hockney.report.words import placement_text
+from hockney.results.rates import HighestRates, highest_rates
 from hockney.results.runs import Run
 from hockney.stats import Interval
-from hockney.units import counted, format_bytes, format_ns
+from hockney.units import counted, format_ns
 from hockney.worker.libraries import Missing
 
 Tables = Sheet | ClassicReport | HighestRates | Impacts | Clocks | Health | list[PairMatrix]
@@ -81,14 +79,16 @@ def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, v
         case Health():
             print_health(run, tables)
         case HighestRates():
-            go_on = typed("run", "--resume", run.id)
-            print_rates(tables, f"All rates that were tried: {typed('show', run.id, '--all')}", go_on=go_on)
+            more = f"All rates that were tried: {typed('show', run.id, '--all')}"
+            table = rates_table(tables, go_on=command_line(resume(run.id, run.info)), more=more)
+            render.texts(table, bold="events", first=True)
         case Impacts():
             _print_impacts(tables, run)
         case Clocks():
             print_clocks(tables)
         case _:
-            print_pairs(tables)
+            for matrix in tables:
+                print_matrix(matrix)
             say_one_launch(series.shown.interval_over for series in run.series if tables and series.shown)
     placement = None if isinstance(tables, Health) else placement_text(run)
     if placement:
@@ -124,32 +124,16 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
 
 
 def _print_impacts(impacts: Impacts, run: Run) -> None:
-    render.title(f"Impact of {background_text(run)}", first=True)
     names = readable_names(run.launches.values())
     table = impact_table(impacts, lambda transport: names.get(transport, transport))
-    of_impact = {
-        "what": TableColumn("what", key=True, wrap=True),
-        "size": TableColumn("size", right=True, key=True),
-        "impact": TableColumn("impact", right=True, style="bold"),
-    }
-    columns = [of_impact.get(title, TableColumn(title, right=True)) for title in table.columns]
-    render.table(columns, table.texts, fits=True)
-    render.say()
-    meaning = "Impact: loaded over idle time in the same round, with its 95 % interval."
-    p50 = "p50 is the median over all rounds, so loaded over idle may differ from the impact."
-    render.note(f"{meaning} {p50} By machine state: {typed('show', run.id, '--states')}.", style="dim")
+    notes = (f"{table.notes[0]} By machine state: {typed('show', run.id, '--states')}.",)
+    render.texts(replace(table, title=f"Impact of {background_text(run)}", notes=notes), bold="impact", first=True)
     if any(impact.factor.low is None for impact in impacts.impacts):
         render.note(f"–: too few rounds for an interval. {fix_text(resume(run.id, run.info))}.", style="dim")
     say_one_launch(impact.interval_over for impact in impacts.impacts if impact.factor.low is not None)
 
 
 # ---- all pairs -------------------------------------------------------------------------------------------------------
-
-
-def print_pairs(matrices: Iterable[PairMatrix]) -> None:
-    """Print each matrix with its classes and outliers, idle before loaded."""
-    for matrix in sorted(matrices, key=lambda m: (m.transport, m.ranks, m.options, m.bytes, m.load)):
-        _print_matrix(matrix)
 
 
 def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
@@ -172,28 +156,24 @@ def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[
     return [[None if time is None else of(time) for time in row] for row in cells]
 
 
-def _print_matrix(matrix: PairMatrix) -> None:
-    load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
+def print_matrix(matrix: PairMatrix) -> None:
+    """Print it with its classes and outliers."""
     floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
-    options = "".join(f", {name}={value}" for name, value in matrix.options)
-    render.title(
-        f"Half a round trip of {format_bytes(matrix.bytes)} on {matrix.transport}, {matrix.ranks} ranks{options}, "
-        f"{load} ({matrix.state}{floor})"
-    )
+    values = rank_values(matrix, str)
+    title = f"Half a round trip: {values.name} ({matrix.state}{floor})"
+    if matrix.ranks <= 16:
+        render.texts(replace(pair_table(values), title=title), fits=False)
+    else:
+        render.title(title)
+        render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.oversubscribed:
         render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
-    if matrix.ranks <= 16:
-        print_pair_table(pair_table(rank_values(matrix, str)))
-    else:
-        render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.missing:
         render.note(f"{counted(matrix.missing, 'pair')} not measured in this state.")
-    for pair_class in matrix.classes:
-        render.note(class_text(pair_class))
-    for outlier in matrix.outliers:
-        render.note(f"! {outlier_text(outlier, matrix.hosts)}", style="yellow")
+    for text in values.classes:
+        render.note(text)
+    for text in values.outliers:
+        render.note(f"! {text}", style="yellow")
     if matrix.inconclusive:
         count = counted(len(matrix.inconclusive), "pair")
-        render.note(
-            f"? {count} inconclusive (--json has all): {inconclusive_text(matrix.inconclusive[0], matrix.hosts)}"
-        )
+        render.note(f"? {count} inconclusive (--json has all): {values.inconclusive[0]}")

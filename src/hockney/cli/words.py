@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from hockney.analysis.repeat import further
 from hockney.cli import render
 from hockney.cli.rerun import fix_text, typed
 from hockney.errors import Fix
 from hockney.model import Point, PointStatus, Warning_
-from hockney.report.words import SHORT_MARK, figure_text, size_text
+from hockney.report.words import SHORT_MARK, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import EXACT, ONE_LAUNCH, RANGE, State
-from hockney.stats.interval import LAUNCHES_USEFUL, Estimate
+from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.stats.states import CONTENDED, CONTENTION
 from hockney.units import format_share, printable
 
@@ -118,24 +117,6 @@ def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
         sized = ((name, sizes_text(points)) for name, points in curves.items())
         rows += [ending, *([f"  {name}: {sizes}" if sizes else f"  {name}"] for name, sizes in sized)]
     return rows
-
-
-def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
-    """The value as a text; `unknown` of None."""
-    return unknown if value is None else text(value)
-
-
-def bounds_column(
-    rows: Collection[Any], bounds_of: Callable[[Any], tuple[float | None, ...]], text: Callable[[float], str]
-) -> dict[render.TableColumn, Callable[[Any], str]]:
-    """The column of the intervals or ranges of rows, from value, low and high; empty where one is not known."""
-
-    def cell(row: Any) -> str:
-        known = Estimate.known(*bounds_of(row))
-        return "" if known is None else figure_text(known, text, is_range=row.is_range)[1]
-
-    title = "range" if any(row.is_range for row in rows) else "95 % interval"
-    return {render.TableColumn(title, right=True): cell} if any(map(cell, rows)) else {}
 
 
 def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[list[str], int]:

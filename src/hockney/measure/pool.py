@@ -131,7 +131,7 @@ class WorkerPool:
                 warmup=warmup,
                 timeout_s=limit_s,
                 verify=verify,
-                options=point.pattern_options,
+                options=point.idle.options,
             )
             limits.note(point, time.monotonic() - begun_s, max(answer.wall_ns) / 1e9 / (batch * samples))
             return answer

@@ -15,11 +15,11 @@ from pathlib import Path
 from time import monotonic
 
 from hockney.analysis.predict.fit import Fit, fit_machine
-from hockney.analysis.rates import SustainedRate
 from hockney.machine.files import parse_cpus
 from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
 from hockney.measure.pool import measurement_of
 from hockney.model import Measurement, Point
+from hockney.results.rates import SustainedRate
 from hockney.results.runs import Results, Run
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from hockney.analysis.predict.change import Change, changed
-from hockney.analysis.rates import at_rate, highest_of, is_sustained, next_hz
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
 from hockney.measure.predict import Models, ModelTimes, Tick, times_of
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point
+from hockney.results.rates import at_rate, highest_of, misses_of, next_hz
 
 
 def search_on_models(
@@ -36,7 +36,7 @@ def search_on_models(
             tried = at_rate(point, rate_hz or 0)
             if rate_hz and tried in found:
                 measured[tried] = [found[tried]]
-                left[point][rate_hz] = is_sustained(measured[tried], deadline_ns)
+                left[point][rate_hz] = not misses_of(measured[tried], deadline_ns)
             else:
                 del left[point]
                 tick()
@@ -79,7 +79,7 @@ class RateSampler(Sampler):
             time = self._work[point].time
             if time is None or not {point, *tried}.isdisjoint(unfinished | self._given_up):
                 continue
-            kept = {each.rate_hz: is_sustained(self._schedules[each], self._deadline_ns) for each in tried}
+            kept = {each.rate_hz: not misses_of(self._schedules[each], self._deadline_ns) for each in tried}
             if (rate_hz := next_hz(1e9 / time.value, kept)) is not None:
                 tried.append(at_rate(point, rate_hz))
                 added.append(Work(tried[-1]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hockney.analysis.impact import Impact, Impacts
 from hockney.report.table import Cell, TextTable
-from hockney.report.words import cpus_text, hosts_text, ratio_text, size_text
+from hockney.report.words import cpus_text, hosts_text, known_text, ratio_text, size_text
 from hockney.results.runs import Run
 from hockney.units import counted, format_ns
 
@@ -20,21 +20,25 @@ def background_text(run: Run) -> str:
 
 
 def impact_table(impacts: Impacts, name_of: Callable[[str], str]) -> TextTable:
-    """A row for each point, without the columns of which nothing is known; `name_of` a transport."""
+    """A row for each point, without the columns of which nothing is known, and a note; `name_of` a transport."""
     columns: dict[str, Callable[[Impact], Cell]] = {
         "what": lambda impact: Cell(impact.point.text(name_of(impact.point.transport))),
         "size": lambda impact: Cell(size_text(impact.point)),
         "impact": _factor,
-        "idle p50": lambda impact: _time(impact.idle.p50_ns),
-        "loaded p50": lambda impact: _time(impact.loaded.p50_ns),
-        "idle p99": lambda impact: _time(impact.idle.p99_ns),
-        "loaded p99": lambda impact: _time(impact.loaded.p99_ns),
-        "idle p99.9": lambda impact: _time(impact.idle.p999_ns),
-        "loaded p99.9": lambda impact: _time(impact.loaded.p999_ns),
+        "idle p50": lambda impact: Cell(known_text(impact.idle.p50_ns, format_ns)),
+        "loaded p50": lambda impact: Cell(known_text(impact.loaded.p50_ns, format_ns)),
+        "idle p99": lambda impact: Cell(known_text(impact.idle.p99_ns, format_ns)),
+        "loaded p99": lambda impact: Cell(known_text(impact.loaded.p99_ns, format_ns)),
+        "idle p99.9": lambda impact: Cell(known_text(impact.idle.p999_ns, format_ns)),
+        "loaded p99.9": lambda impact: Cell(known_text(impact.loaded.p999_ns, format_ns)),
     }
     cells = {title: [cell(impact) for impact in impacts.impacts] for title, cell in columns.items()}
     shown = {title: column for title, column in cells.items() if any(cell.text for cell in column)}
-    return TextTable("Under load", tuple(shown), tuple(zip(*shown.values(), strict=True)))
+    note = "Impact: loaded over idle time in the same round, with its 95 % interval. p50 is the median over all rounds,"
+    note += " so loaded over idle may differ from the impact."
+    if not all(cell.text for column in shown.values() for cell in column):
+        note += " Empty: too few samples, or several repetitions in each."
+    return TextTable("Under load", tuple(shown), tuple(zip(*shown.values(), strict=True)), notes=(note,))
 
 
 def _factor(impact: Impact) -> Cell:
@@ -43,7 +47,3 @@ def _factor(impact: Impact) -> Cell:
     known = factor.estimate
     spread = f"({ratio_text(known.low)} to {ratio_text(known.high)})" if known else "–"
     return Cell(f"{ratio_text(factor.value)}x", spread)
-
-
-def _time(time_ns: float | None) -> Cell:
-    return Cell("" if time_ns is None else format_ns(time_ns))

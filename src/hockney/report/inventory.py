@@ -31,7 +31,8 @@ from hockney.worker.machine_model import builtin_models, load_model
 class Item:
     """One item of the list. `why`: why it is not ready, None if it is; `how`: how to get it, if that is known.
 
-    `more` is for JSON. `wrong`: it exists, but cannot be used.
+    `more` is for JSON. `unready` says in a word how it is not ready: missing, wrong (it exists, but cannot be used) or
+    oversubscribed (it needs more ranks than there are CPUs).
     """
 
     name: str
@@ -39,11 +40,15 @@ class Item:
     why: str | None = None
     how: str | None = None
     more: dict[str, Any] = field(default_factory=dict)
-    wrong: bool = False
+    unready: str = "missing"
 
     @property
     def ready(self) -> bool:
         return self.why is None
+
+    @property
+    def state(self) -> str:
+        return "ready" if self.ready else self.unready
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
     suites = map(of_suite, suite_files) if suite_files else side_by_side(of_suite, builtin_names())
     return Inventory(
         suites=tuple(suites),
-        patterns=tuple(_pattern(pattern) for pattern in catalogue.patterns.values()),
+        patterns=tuple(_pattern(pattern, cpus) for pattern in catalogue.patterns.values()),
         transports=(
             *(_transport(transport) for transport in catalogue.transports.values()),
             *(Item(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
@@ -115,7 +120,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
     except UsageError as error:
         is_there = Path(name).exists()
         how = "correct the file" if is_there else "name a file that exists"
-        return Item(Path(name).stem, "", str(error), how, wrong=is_there)
+        return Item(Path(name).stem, "", str(error), how, unready="wrong" if is_there else "missing")
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
         why = next((skipped.reason for skipped in plan.skipped), "it names no transport that is here")
@@ -124,7 +129,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ite
     return Item(suite.name, f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}", more=more)
 
 
-def _pattern(pattern: PatternInfo) -> Item:
+def _pattern(pattern: PatternInfo, cpus: int) -> Item:
     least, most, step = pattern.ranks
     options = [
         {**asdict(option), **({"min": None, "max": None} if option.choices else {})} for option in pattern.options
@@ -136,7 +141,10 @@ def _pattern(pattern: PatternInfo) -> Item:
         "sized": pattern.sized,
         "options": options,
     }
-    return Item(pattern.name, pattern.summary, more=more)
+    if least <= cpus:
+        return Item(pattern.name, pattern.summary, more=more)
+    why = f"needs {counted(least, 'rank')}"
+    return Item(pattern.name, pattern.summary, why, "here with --oversubscribe", more, "oversubscribed")
 
 
 def _transport(transport: TransportInfo) -> Item:

@@ -55,9 +55,8 @@ def _lines(material: Material) -> Iterable[str]:
     health = health_of(material.run) if material.run.info.suite == SUITE else None
     for matrix in host_values(health) if health and len(health.matrices.hosts) <= HOSTS_MAX else ():
         yield from _table(pair_table(matrix))
-    load = load_table(material)
-    if load is not None:
-        yield from _table(load)
+    for table in filter(None, (material.rates, load_table(material))):
+        yield from _table(table)
     predictions = predictions_of(material)
     if predictions is not None and predictions.table:
         yield from _table(predictions.table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.files import format_cpus, named_cpus
@@ -63,6 +63,24 @@ def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool
     unit = min(_UNITS, key=lambda unit: abs(math.log(ratio / unit)))
     ends = [f"{end:,.{decimals}f}" for end in (min(value.low / unit, printed), max(value.high / unit, printed))]
     return shown, (f"({'–'.join(ends)})" if ends[0] != ends[1] else "") + RANGE_MARK * is_range
+
+
+def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:
+    """The value as a text; `unknown` of None."""
+    return unknown if value is None else text(value)
+
+
+def bounds_column(
+    rows: Collection[Any], bounds_of: Callable[[Any], tuple[float | None, ...]], text: Callable[[float], str]
+) -> dict[str, Callable[[Any], str]]:
+    """The column of the intervals or ranges of rows, from value, low and high; empty where one is not known."""
+
+    def cell(row: Any) -> str:
+        known = Estimate.known(*bounds_of(row))
+        return "" if known is None else figure_text(known, text, is_range=row.is_range)[1]
+
+    title = "range" if any(row.is_range for row in rows) else "95 % interval"
+    return {title: cell} if any(map(cell, rows)) else {}
 
 
 def cell_text(figure: Figure, value: Estimate, text: Callable[[float], str]) -> tuple[str, str]:

@@ -2,8 +2,9 @@
 
 The JSON has `"format": "hockney-export"` and `"version": 3`. The version grows if a name changes its meaning or is
 removed; new names may come at any time. Its parts: `run` (request and outcome), `facts` (the machine), `launches`,
-`warnings`, and `series`, each with its point, status, `figures` and `measurements`. On request a measurement carries
-`elapsed_ns`, a list of samples per rank. Unknown is null. Names of quantities end in their unit.
+`warnings`, `deadline_ns` and `rates` (of a search alone), and `series`, each with its point, status, `figures` and
+`measurements`. On request a measurement carries `elapsed_ns`, a list of samples per rank. Unknown is null. Names of
+quantities end in their unit.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, TextIO
 
 from hockney.model import Definition, Measurement
 from hockney.results.figures import COLUMNS, Figure
+from hockney.results.rates import highest_rates
 from hockney.results.runs import Run, Series
 from hockney.stats import State
 from hockney.units import printable
@@ -97,6 +99,9 @@ def write_json(run: Run, stream: TextIO, *, samples: bool = False) -> None:
         "launches": launches_json(run),
         "warnings": [dataclasses.asdict(warning) for warning in run.warnings],
     }
+    if highest := highest_rates(run):
+        head["deadline_ns"] = highest.deadline_ns
+        head["rates"] = [{**vars(rate), "point": rate.point.as_json()} for rate in highest.rates]
     stream.write("{\n")
     for name, value in head.items():
         stream.write(f"{_json(name)}: {_json(value)},\n")
@@ -145,14 +150,8 @@ def series_json(series: Series, figures: Iterable[Figure]) -> dict[str, Any]:
 
 def _series_front(series: Series) -> dict[str, Any]:
     """What every export says of a series."""
-    point = series.point
     return {
-        "transport": point.transport,
-        "pattern": point.pattern,
-        "ranks": point.ranks,
-        "bytes": point.bytes,
-        "options": dict(point.options),
-        "role": point.role,
+        **series.point.as_json(),
         "status": series.status.value,
         "reason": series.reason,
     }

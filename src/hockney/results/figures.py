@@ -212,6 +212,7 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "n_left_out": (int, "n_left_out"),
     "is_short": (bool, "is_short"),
     "oversubscribed": (bool, "is_oversubscribed"),
+    "verdict": (str, "series.verdict"),
 }
 """The values of a figure that are exported: of each the type, and where a figure has it."""
 

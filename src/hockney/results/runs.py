@@ -18,6 +18,7 @@ from hockney import stats
 from hockney.errors import UsageError
 from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.figures import SEVERAL_STATES, Figure, Frame
+from hockney.results.rates import misses_of
 from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredPoint
 from hockney.results.traits import transport_traits
 
@@ -345,6 +346,15 @@ class Series:
     def is_exact(self) -> bool:
         """Whether its clock is a model's without noise: its figures are then their own bounds."""
         return bool(self.run.info.plan.get("virtual", {}).get(self.point.transport))
+
+    @functools.cached_property
+    def verdict(self) -> str | None:
+        """`held` if its rate of events is sustained, or what it misses, `missed: backlog`; None without a search."""
+        deadline_ns = self.run.info.plan.get("deadline_ns")
+        if deadline_ns is None or not self.point.rate_hz or not self.measurements:
+            return None
+        missed = misses_of(self.measurements, deadline_ns)
+        return f"missed: {missed}" if missed else "held"
 
     @property
     def elapsed_ns(self) -> list[Int64Array]:

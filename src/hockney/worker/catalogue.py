@@ -251,7 +251,7 @@ class Catalogue:
 
 
 def _fits_line(transport: TransportInfo, point: Point, one_host: bool) -> str:
-    options = "".join(f" {name}={value}" for name, value in point.pattern_options)
+    options = "".join(f" {name}={value}" for name, value in point.idle.options)
     ranks = f"{point.ranks} {point.ranks if one_host else 0}"
     return f"{transport.worker_name} {ranks} measure pattern={point.pattern} bytes={point.bytes}{options}\n"
 

@@ -65,7 +65,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "summary": summary_of(material),
             "findings": findings_of(material, known),
             "sheet": sheet_table(material),
-            "load": load,
+            "tables": {name: table for name, table in (("rates", material.rates), ("load", load)) if table},
             "has_curves": any(curve.is_drawn for curve in material.curves),
             "charts": {chart.id: chart for chart in charts},
             "matrices": matrices,
@@ -95,8 +95,7 @@ def matrices_of(material: Material) -> list[PairValues]:
     if material.run.info.suite == SUITE:
         return list(host_values(health_of(material.run)))
     known = material.reading.matrices if material.reading is not None else ()
-    ordered = sorted(known, key=lambda m: (m.transport, m.ranks, m.options, m.bytes, m.load))
-    return [rank_values(matrix, material.name_of) for matrix in ordered]
+    return [rank_values(matrix, material.name_of) for matrix in known]
 
 
 def _definitions(material: Material) -> dict[str, str]:

@@ -9,10 +9,14 @@ from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.health.matrices import SUITE
+from hockney.analysis.repeat import resume
 from hockney.errors import Fix, HockneyError
 from hockney.report.html.curves import CurveData, curves_of
 from hockney.report.names import readable_names
+from hockney.report.rates import rates_table
 from hockney.report.sheet import Sheet, make_sheet
+from hockney.report.table import TextTable
+from hockney.results.rates import highest_rates
 from hockney.results.runs import Results, Run
 
 
@@ -20,14 +24,16 @@ from hockney.results.runs import Results, Run
 class Material:
     """The first run, the subject of the page, with everything derived from it, and the other runs.
 
-    `reading` and `explanation` are None if no figure has an interval, `sheet` for another suite than quick. `curves`
-    are of all runs. `names` are the readable ones of transports; `command_line` writes a fix as a shell command.
+    `reading` and `explanation` are None if no figure has an interval, `sheet` for another suite than quick, `rates` if
+    no rate was searched. `curves` are of all runs. `names` are the readable ones of transports; `command_line` writes a
+    fix as a shell command.
     """
 
     results: Results
     run: Run
     others: tuple[Run, ...]
     sheet: Sheet | None
+    rates: TextTable | None
     reading: Reading | None
     explanation: Explanation | None
     curves: Sequence[CurveData]
@@ -51,12 +57,13 @@ def material_of(results: Results, run: Run, others: Sequence[Run], command_line:
         reading = read_run(run)
     except HockneyError:  # no figure has an interval
         reading = None
-    runs = (run, *others)
+    runs, highest = (run, *others), highest_rates(run)
     return Material(
         results=results,
         run=run,
         others=tuple(others),
         sheet=make_sheet(run) if run.info.suite == "quick" else None,
+        rates=rates_table(highest, go_on=command_line(resume(run.id, run.info))) if highest else None,
         reading=reading,
         explanation=explain_run(run, reading) if reading is not None or run.info.suite == SUITE else None,
         curves=[curve for each in runs for curve in curves_of(each)],

@@ -252,6 +252,9 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
     if material.run.info.suite == SUITE and material.explanation is not None:
         yield from _verdict_on_hosts(material.explanation)
         return
+    if material.rates is not None and len(material.rates.notes) > 1:
+        yield from material.rates.notes[:-1]
+        return
     if material.reading is None:
         yield "No figure of this run has a confidence interval in one machine state yet, so there is no verdict."
         return

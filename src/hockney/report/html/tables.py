@@ -81,14 +81,7 @@ def load_table(material: Material) -> TextTable | None:
     impacts = impacts_of(run) if reading is None else reading.impacts
     if impacts is None or not impacts.impacts:
         return None
-    table = impact_table(impacts, material.name_of)
-    note = (
-        "p50 is the median. Impact: the loaded time over the idle time of a round, with its 95 % confidence interval, "
-        f"{launches_text(run)}."
-    )
-    if any(not cell.text for row in table.rows for cell in row[2:]):
-        note += " Empty: too few samples, or several repetitions in each."
-    return replace(table, lead=" ".join(_where(run)), notes=(note,))
+    return replace(impact_table(impacts, material.name_of), lead=" ".join(_where(run)))
 
 
 def _where(run: Run) -> Iterable[str]:
