@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import secrets
 import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from hockney.worker import answers
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.compiler import find_c_compiler
 from hockney.worker.launch import Job, StartCommand, launch
-from hockney.worker.processes import MARK, end_job, new_mark
+from hockney.worker.processes import MARK, end_job
 from hockney.worker.session import WorkerSession
 
 SOURCES = Path(__file__).resolve().parent.parent / "bench_bare"
@@ -117,7 +118,7 @@ def output_of(
 
     All its processes are ended if it takes longer than limit_s. Raises BareFailed.
     """
-    mark = new_mark()
+    mark = secrets.token_hex(16)
     merged: dict[str, str | None] = {**os.environ, **(environment or {}), MARK: mark}
     process = subprocess.Popen(
         argv,

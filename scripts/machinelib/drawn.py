@@ -8,10 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 
-from hockney.archive.modelled import COLUMNS, PATH, RUNS
+from hockney.archive.modelled import PATH, Modelled
 from hockney.results.runs import Run, open_results
 
+# The suites, and the models that they are run on.
+RUNS = {"scabench": "scali", "paragon": "paragon", "ancor": "ancor", "atlas": "gpmimd-calibrated", "t3d": "t3d"}
 PATTERNS = {
     "scabench": ("pingpong",),
     "paragon": ("pingpong",),
@@ -33,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
                 _measure(suite, machine, store)
         with open_results(store) as results, PATH.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
+            writer.writerow(field.name for field in fields(Modelled))
             for suite, machine in RUNS.items():
                 last = results.run(max(each.id for each in results.runs() if each.suite == suite))
                 writer.writerows(_drawn(last, machine))

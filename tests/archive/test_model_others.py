@@ -10,7 +10,7 @@ import pytest
 from tests.archive.test_model_tables import Table, errors, middle, on_model, on_variant, table
 
 from hockney.archive import published
-from hockney.stats.npb import ft_mops
+from hockney.stats.npb import ft_operations
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -71,7 +71,7 @@ def test_ft_of_scali(variant: str, per_node: int, least: float, most: float) -> 
     for nodes in (2, 4, 8, 16):
         ranks = per_node * nodes
         (time,) = on_variant("scali", variant, ranks, "ft", [0], **{"class": "A"}).values()
-        speeds[nodes] = ft_mops("A", 1e3 * time) / nodes
+        speeds[nodes] = ft_operations("A") / time / nodes
     where = {"benchmark": "NPB 2.3 FT class A", "system": f"Scali-{per_node}"}
     off = {nodes: speed / figure("scabench", nodes=nodes, **where) - 1 for nodes, speed in speeds.items()}
     if per_node == 1:

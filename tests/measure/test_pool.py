@@ -141,7 +141,7 @@ def test_a_start_ends_early_only_for_a_host_that_is_then_dropped(
 ) -> None:
     """Where no host answers, another way may lead to them, and nothing is known."""
     cause = "ssh: connect to host n2 port 22: No route to host"
-    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda *_: dict.fromkeys(silent, cause))
+    monkeypatch.setattr("hockney.worker.preflight._of_each", lambda *_: ({}, dict.fromkeys(silent, cause)))
     point = Point("tcp", "pingpong", 2, 8)
     plan = Plan("test", (point,), hosts=("n1", "n2"))
     pool = pool_of(plan, load())
@@ -166,12 +166,12 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
     """Where none answers, only a library's launcher reaches them, so nothing is known. Nothing is tried twice."""
     jobs = broken(monkeypatch)
 
-    def lose(names: Sequence[str], _: object) -> dict[str, str]:
+    def lose(names: Sequence[str], _: object) -> tuple[dict[str, str], dict[str, str]]:
         asked.append(names)
-        return lost
+        return {}, lost
 
     asked: list[Sequence[str]] = []
-    monkeypatch.setattr("hockney.measure.pool.lost_hosts", lose)
+    monkeypatch.setattr("hockney.worker.preflight._of_each", lose)
     catalogue = load()
     options = RunOptions(transports=("tcp",), sizes=(8, 64), ranks=(2,), hosts=("n1:1", "n2:1", "n3:1"))
     plan = make_plan(pattern_suite("pingpong"), options, catalogue)

@@ -1,4 +1,4 @@
-"""Traits of a run's patterns and transports: stored with it; for earlier runs, one list."""
+"""Traits of a run's patterns and transports: stored with it, or those of a list."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_stored_traits_are_those_of_the_worker(catalogue: Catalogue, stored: dic
 
 
 @pytest.mark.parametrize("name", ["pingpong", "barrier", "memload", "pairs", "alltoall", "ft", "rounds", "pushfarm"])
-def test_earlier_runs_have_the_traits_of_the_patterns_of_their_time(name: str, stored: dict[str, object]) -> None:
+def test_a_pattern_whose_traits_are_not_stored_has_those_of_the_worker(name: str, stored: dict[str, object]) -> None:
     now = pattern_traits(stored, name)
     assert now.summary
     assert pattern_traits({}, name) == replace(now, summary="")
 
 
-@pytest.mark.parametrize("name", ["shm", "threads", "null", "pipe", "unix:nonblock", "tcp", "tcp:spin", "udp"])
-def test_earlier_runs_have_the_carriers_of_their_time(name: str, stored: dict[str, object]) -> None:
+@pytest.mark.parametrize("name", ["shm", "threads", "null", "pipe", "unix", "tcp", "udp"])
+def test_a_transport_whose_traits_are_not_stored_has_that_carrier(name: str, stored: dict[str, object]) -> None:
     then, now = transport_traits({}, name), transport_traits(stored, name)
     assert (then.carrier, then.below, then.sleeps) == (now.carrier, now.below, now.sleeps)
 
@@ -52,7 +52,7 @@ def test_the_harness_carries_nothing_and_tcp_alone_is_paced(
     assert (traits.is_harness, traits.is_paced) == (is_harness, is_paced)
 
 
-def test_a_library_carries_the_bytes_of_mpi_in_earlier_runs() -> None:
+def test_a_transport_whose_traits_are_not_stored_is_above_shm_only_if_it_is_the_plain_one() -> None:
     assert transport_traits({}, "mpi@openmpi-4.1.4").below == "shm"
     assert transport_traits({}, "mpi@openmpi-4.1.4:rma").below is None
 

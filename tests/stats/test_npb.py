@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hockney.model import Point
-from hockney.stats.npb import FT_GRIDS, ft_class, ft_mops, ft_operations
+from hockney.stats.npb import FT_GRIDS, ft_class, ft_operations
 from hockney.worker.catalogue import load
 
 
@@ -23,11 +23,6 @@ def test_classes_are_the_workers() -> None:
     assert ft_class(Point("shm", "memload", 1, 0)) is None
 
 
-def test_mops_are_operations_over_the_time() -> None:
-    assert ft_mops("S", 3.18e9) == pytest.approx(55.63, rel=2e-3)
-    assert ft_mops("W", 2e9) == pytest.approx(ft_mops("W", 1e9) / 2)
-
-
 def test_a_class_that_ft_has_not() -> None:
     with pytest.raises(KeyError):
-        ft_mops("Z", 1e9)
+        ft_operations("Z")

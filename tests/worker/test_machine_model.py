@@ -130,7 +130,7 @@ def test_a_placement_is_a_variant(tmp_path: Path) -> None:
     assert placed == ["place 0 0", "place 1 1", "place 2 3", "place 3 2"]
     assert "place 1 3" in lines(tmp_path, text, 2, "apart")
     plain, apart = (model_of(tmp_path, text, variant) for variant in ("", "apart"))
-    assert plain.key != apart.key
+    assert plain.record["key"] != apart.record["key"]
     assert why_unfit(apart, 4) is None
     assert why_unfit(plain, 5) == (
         f"the model {plain.name} has 4 nodes, so 5 ranks do not fit: use -n 4 or fewer, or a larger topology"

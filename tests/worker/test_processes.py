@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from hockney.worker.processes import MARK, cpu_time_s, end_job, find_members, new_mark
+from hockney.worker.processes import MARK, cpu_time_s, end_job, find_members
 
 BUSY = "while True: pass"
 USED_S = 0.3
@@ -19,7 +20,7 @@ USED_S = 0.3
 
 def begun(program: str) -> tuple[subprocess.Popen[bytes], str]:
     """A job that runs a program of the shell, and its mark."""
-    mark = new_mark()
+    mark = secrets.token_hex(16)
     environment = {**os.environ, MARK: mark, "BUSY": BUSY}
     return subprocess.Popen([*("sh", "-c", program), sys.executable], env=environment, start_new_session=True), mark
 
@@ -61,7 +62,7 @@ def test_processes_that_ignore_sigterm_are_killed(tmp_path: Path) -> None:
     """Also one of a session of its own, as those that launchers start."""
     ready = tmp_path / "ready"
     deaf = "trap '' TERM; echo >>$READY; while :; do sleep 0.1; done"
-    mark = new_mark()
+    mark = secrets.token_hex(16)
     environment = {**os.environ, MARK: mark, "READY": str(ready), "DEAF": deaf}
     program = 'setsid sh -c "$DEAF" & sh -c "$DEAF" & eval "$DEAF"'
     root = subprocess.Popen(["sh", "-c", program], env=environment, start_new_session=True)

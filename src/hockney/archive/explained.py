@@ -42,11 +42,7 @@ def oddities(machine: str) -> Iterator[Detector]:
         found: list[Finding] | NotChecked = [_finding(row["code"], **each) for each in row.get("findings", ())]
         if gap:
             found = NotChecked(Absence(gap["reason"]), why=gap["why"], facts=gap["facts"])
-        yield Detector(row["code"], row["what"], functools.partial(_given, found))
-
-
-def _given(found: list[Finding] | NotChecked, _: Any) -> list[Finding] | NotChecked:
-    return found
+        yield Detector(row["code"], row["what"], functools.partial(lambda given, _: given, found))
 
 
 def _finding(code: str, subject: Mapping[str, Any], facts: Mapping[str, Any], **rest: Any) -> Finding:

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import csv
 import functools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 PATH = Path(__file__).with_name("modelled.csv")
-RUNS = {"scabench": "scali", "paragon": "paragon", "ancor": "ancor", "atlas": "gpmimd-calibrated", "t3d": "t3d"}
-"""The suites, and the models that they are run on."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +29,6 @@ class Modelled:
     def options(self) -> dict[str, str]:
         """The pattern's."""
         return dict(word.split("=", 1) for word in self.pattern.split()[1:])
-
-
-COLUMNS = tuple(field.name for field in fields(Modelled))
 
 
 @functools.cache

@@ -29,40 +29,12 @@ _VARIABLES = (
 _CPUS = "sys/devices/system/cpu"
 
 
-def _kilo(text: str) -> int:
-    return int(text) * 1000
-
-
-def _middle(text: str) -> int:
-    """`least default most`, as Linux writes the buffers of TCP."""
-    return int(text.split()[1])
-
-
-def _chosen(text: str) -> str:
-    """`always [madvise] never` -> madvise."""
-    return text.partition("[")[2].partition("]")[0]
-
-
-# Facts that are the content of one file, and their readers.
-_FILES: Mapping[str, Mapping[str, tuple[str, Callable[[str], Any]]]] = {
-    "cpu": {
-        "driver": (f"{_CPUS}/cpu0/cpufreq/scaling_driver", str),
-        "frequency_min_hz": (f"{_CPUS}/cpu0/cpufreq/cpuinfo_min_freq", _kilo),
-        "frequency_max_hz": (f"{_CPUS}/cpu0/cpufreq/cpuinfo_max_freq", _kilo),
-        "idle_driver": (f"{_CPUS}/cpuidle/current_driver", str),
-    },
-    "memory": {
-        "huge_pages": ("sys/kernel/mm/transparent_hugepage/enabled", _chosen),
-        "huge_pages_shared": ("sys/kernel/mm/transparent_hugepage/shmem_enabled", _chosen),
-    },
-    "clock": {"source": ("sys/devices/system/clocksource/clocksource0/current_clocksource", str)},
-    "network": {
-        "tcp_congestion_control": ("proc/sys/net/ipv4/tcp_congestion_control", str),
-        "tcp_send_buffer_bytes": ("proc/sys/net/ipv4/tcp_wmem", _middle),
-        "tcp_receive_buffer_bytes": ("proc/sys/net/ipv4/tcp_rmem", _middle),
-        "send_buffer_bytes": ("proc/sys/net/core/wmem_default", int),
-        "receive_buffer_bytes": ("proc/sys/net/core/rmem_default", int),
-    },
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "text": str,
+    "number": int,
+    "thousands": lambda text: int(text) * 1000,
+    "middle": lambda text: int(text.split()[1]),  # `least default most`, as Linux writes the buffers of TCP
+    "chosen": lambda text: text.partition("[")[2].partition("]")[0],  # `always [madvise] never` -> madvise
 }
 
 
@@ -149,13 +121,18 @@ def _settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(environment.items()) if name.startswith(_VARIABLES)}
 
 
+@functools.cache
+def _table(name: str) -> dict[str, Any]:
+    return read_toml(Path(__file__).with_name(f"{name}.toml"))
+
+
 def _contents(root: Path, part: str) -> dict[str, Any]:
     """The facts of one part whose value is the content of one file."""
     values: dict[str, Any] = {}
-    for name, (path, read) in _FILES[part].items():
+    for name, (path, form) in _table("facts")[part].items():
         values[name] = None
         with contextlib.suppress(ValueError, IndexError):
-            values[name] = read(read_text(root / path) or "") or None
+            values[name] = _READERS[form](read_text(root / path) or "") or None
     return values
 
 
@@ -282,11 +259,6 @@ def _ask(argv: list[str]) -> str | None:
 # ---- a hypervisor, a container ---------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _signs() -> dict[str, Any]:
-    return read_toml(Path(__file__).with_name("surroundings.toml"))
-
-
 def read_hypervisor(root: Path) -> str | None:
     """The hypervisor's name, "unknown" if there is one without a name; None on bare metal, or if that is unknown."""
     lines = (read_text(root / "proc/cpuinfo") or "").splitlines()
@@ -294,14 +266,14 @@ def read_hypervisor(root: Path) -> str | None:
     is_guest = "hypervisor" in flags
     if flags and not is_guest:
         return None  # x86 always reports it, and some clouds sell whole machines under the same firmware name
-    text = " ".join(read_text(root / name) or "" for name in _signs()["files"]).lower()
-    named = (name for mark, name in _signs()["hypervisors"].items() if mark in text)
+    text = " ".join(read_text(root / name) or "" for name in _table("surroundings")["files"]).lower()
+    named = (name for mark, name in _table("surroundings")["hypervisors"].items() if mark in text)
     return next(named, "unknown" if is_guest else None)
 
 
 def read_container(root: Path, environment: Mapping[str, str]) -> str | None:
     """The kind of container that this process lives in; None for none, or for one that does not show."""
-    groups, known = read_text(root / "proc/1/cgroup") or "", _signs()
+    groups, known = read_text(root / "proc/1/cgroup") or "", _table("surroundings")
     signs = (
         *(name for variable, name in known["variables"].items() if environment.get(variable)),
         *(name for mark, name in known["groups"].items() if mark in groups),

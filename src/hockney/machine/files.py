@@ -6,6 +6,7 @@ One of Linux that can't be read is None, not an error.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import stat
 import sys
@@ -96,13 +97,9 @@ def parse_cpus(text: str | None) -> tuple[int, ...]:
 
 def format_cpus(cpus: Iterable[int]) -> str:
     """(0, 1, 2, 8) -> `0-2,8`."""
-    spans: list[list[int]] = []
-    for cpu in sorted(set(cpus)):
-        if spans and cpu == spans[-1][1] + 1:
-            spans[-1][1] = cpu
-        else:
-            spans.append([cpu, cpu])
-    return ",".join(f"{low}-{high}" if high > low else f"{low}" for low, high in spans)
+    groups = itertools.groupby(enumerate(sorted(set(cpus))), key=lambda counted: counted[1] - counted[0])
+    spans = ([cpu for _, cpu in group] for _, group in groups)
+    return ",".join(f"{span[0]}-{span[-1]}" if span[1:] else f"{span[0]}" for span in spans)
 
 
 def named_cpus(text: str) -> str:

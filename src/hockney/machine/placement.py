@@ -63,11 +63,6 @@ def refuse_unusable(cpus: Iterable[int]) -> None:
         )
 
 
-def _levels(topology: Topology) -> tuple[tuple[Cpus, ...], ...]:
-    """Groups of CPUs that share something, from the closest kind to the widest."""
-    return topology.last_level(), tuple(node.cpus for node in topology.nodes), topology.packages
-
-
 def _cores(topology: Topology, usable: frozenset[int]) -> list[Cpus]:
     """The usable hardware threads of each core, in the order in which cores are taken."""
     cores = [tuple(cpu for cpu in core if cpu in usable) for core in topology.cores]
@@ -75,7 +70,7 @@ def _cores(topology: Topology, usable: frozenset[int]) -> list[Cpus]:
     cores = [core for core in cores if core] + [(cpu,) for cpu in usable - known]
 
     def order(core: Cpus) -> tuple[object, ...]:
-        places = ([core[0] not in group for group in level] for level in reversed(_levels(topology)))
+        places = ([core[0] not in group for group in level] for level in reversed(topology.levels.values()))
         return core[0] in topology.slower, *places, core
 
     return sorted(cores, key=order)
@@ -83,7 +78,7 @@ def _cores(topology: Topology, usable: frozenset[int]) -> list[Cpus]:
 
 def _fitting(topology: Topology, cores: list[Cpus], ranks: int) -> list[Cpus]:
     """The first group of cores, from the closest kind to the widest, that holds a core for each rank; else all."""
-    for level in _levels(topology):
+    for level in topology.levels.values():
         # In the order in which cores are taken: the group of the first core is tried first.
         for group in dict.fromkeys(group for core in cores for group in level if core[0] in group):
             inside = [core for core in cores if core[0] in group]

@@ -60,13 +60,18 @@ class Topology:
             deepest.update((cpu, cache) for cpu in cache.cpus)
         return tuple(sorted({cache.cpus for cache in deepest.values()}))
 
+    @property
+    def levels(self) -> dict[str, tuple[Cpus, ...]]:
+        """Groups of CPUs that share something, from the closest kind to the widest."""
+        nodes = tuple(node.cpus for node in self.nodes)
+        return {"last-level caches": self.last_level(), "NUMA nodes": nodes, "packages": self.packages}
+
     def borders(self, cpu: int, other: int) -> int:
         """How many borders lie between two CPUs: of core, last-level cache, memory node and package; 0 within a core.
 
         Kinds that divide the CPUs alike are one border.
         """
-        nodes = tuple(node.cpus for node in self.nodes)
-        kinds = {frozenset(groups) for groups in (self.cores, self.last_level(), nodes, self.packages) if groups}
+        kinds = {frozenset(groups) for groups in (self.cores, *self.levels.values()) if groups}
         return sum(not any(cpu in group and other in group for group in groups) for groups in kinds)
 
     def as_json(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ every host has met as many others.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import statistics
@@ -25,7 +26,7 @@ from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, RunOptions, make_plan
 from hockney.measure.point_work import Work, repetition_ns
 from hockney.measure.recorder import Display, RunOutcome
-from hockney.measure.run import InterfaceMissing, Side, Variant, measure_variants
+from hockney.measure.run import InterfaceMissing, Variant, measure_variants, one_side
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
@@ -95,6 +96,7 @@ def measure_health(
     seed = random.SystemRandom().randrange(1 << 32)
     unusable: dict[str, str] = {}
     link: dict[str, Any] = {UNUSABLE: unusable}
+    make_sampler = functools.partial(one_side, kind=PairSampler)
     end_s = least_s = 0.0
     while True:
         plan = plan_health(hosts, asked, catalogue, seed)
@@ -103,7 +105,7 @@ def measure_health(
             end_s, least_s = time.monotonic() + plan.time_s, _ANEW * plan.time_s
         try:
             (outcome,) = measure_variants(
-                [variant], catalogue, store, display, command=command, make_sampler=_pair_sampler
+                [variant], catalogue, store, display, command=command, make_sampler=make_sampler
             )
         except (HostsUnusable, InterfaceMissing) as error:
             left = [host for host in hosts if host.name not in error.causes]
@@ -123,10 +125,6 @@ def measure_health(
         notice.get()(f"no answer from {' and '.join(outcome.lost_hosts)}: measuring the other hosts again")
         unusable |= died(outcome.lost_hosts)
         hosts, asked = left, replace(asked, time_s=left_s)
-
-
-def _pair_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
-    return PairSampler(plan, sides[0].pool, sides[0].recorder, **launch)
 
 
 class PairSampler(Sampler):

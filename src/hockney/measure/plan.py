@@ -153,13 +153,9 @@ def pattern_suite(*patterns: str, with_all_ranks: Collection[str] = ()) -> Suite
 
     `with_all_ranks`: those with a rank on each host at least.
     """
-    table: dict[str, dict[str, object]] = {
-        pattern: {"pattern": pattern, "bytes": "0:4M", "refine": True} for pattern in patterns
-    }
-    for pattern in with_all_ranks:
-        table[pattern]["ranks"] = "cpus"
-    name = ",".join(table)
-    series = tuple(map(SuiteSeries.model_validate, table.values()))
+    names, shared = dict.fromkeys(patterns), {"bytes": "0:4M", "refine": True}
+    tables = ({"pattern": name, **shared, **({"ranks": "cpus"} if name in with_all_ranks else {})} for name in names)
+    name, series = ",".join(names), tuple(map(SuiteSeries.model_validate, tables))
     return Suite(name=name, title=name, series=series, time_s=60.0 * len(series), launches=None)
 
 

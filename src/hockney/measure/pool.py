@@ -40,7 +40,7 @@ from hockney.worker.hosts import Host, fill
 from hockney.worker.launch import Job, launch
 from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
-from hockney.worker.starters import Starter, find_starter
+from hockney.worker.starters import find_starter
 
 _STARTS_MAX = 4  # a job that has died this often is given up
 
@@ -78,6 +78,7 @@ class WorkerPool:
         self._asks_hosts = asks_hosts
         self._limits = Limits()
         self._reasons: dict[tuple[str, int] | str, str] = {}  # why jobs and launchers are not started again
+        self._load_reasons: dict[str, str] = {}  # likewise of backgrounds, by transport
         self._proven: set[str] = set()  # launchers that have started a job; if one is late, only that job fails
         self._asked: Future[dict[str, str]] | None = None  # the hosts of a late job
         self._index = self._seed = 0  # of the launch
@@ -167,22 +168,22 @@ class WorkerPool:
         try:
             return load.during(ask, what)
         except LoadFailed as failure:
-            self._reasons[_load_key(point.transport)] = str(failure)
+            self._load_reasons[point.transport] = str(failure)
             raise
         finally:
             if not load.is_at_rest:
                 self._loads.pop(point.transport).session.kill()
 
     def _start_load(self, transport: str) -> Load:
-        background, key = self._plan.background, _load_key(transport)
-        known = self._reasons.get(key) or self._lost_of(self._background_hosts)
+        background = self._plan.background
+        known = self._load_reasons.get(transport) or self._lost_of(self._background_hosts)
         if known or background is None:
             raise PointFailed(known or "this run has no background")
         job = self._job_of(transport, background.ranks, background.cpus, self._background_hosts)
         try:
             session = self._bring_up(transport, job, stored=False).session
         except WorkerError as error:
-            self._reasons[key] = reason = f"the background failed: {error}"
+            self._load_reasons[transport] = reason = f"the background failed: {error}"
             raise PointFailed(reason) from error
         is_lossy = "lossy" in self._catalogue.transports[transport].caps
         load = Load(session, background, self._plan.timeout_s, adapts=self._plan.limit_adapts, is_lossy=is_lossy)
@@ -222,14 +223,14 @@ class WorkerPool:
         return self._lost_of(hosts)
 
     def _ask(self, hosts: Sequence[Host]) -> Future[dict[str, str]]:
-        """Begin to ask these hosts and the background's whether they answer, once for a job; see _silent.
+        """Begin to ask these hosts and the background's whether they answer, once for a job; see lost_hosts.
 
         A late job's hosts are asked while it is ended, as either takes seconds.
         """
         if self._asked is None:
             names = [host.name for host in (*hosts, *self._background_hosts)]
             thread = ThreadPoolExecutor(1)
-            self._asked = thread.submit(_silent, names, find_starter(self._plan.launcher, hosts, os.environ))
+            self._asked = thread.submit(lost_hosts, names, find_starter(self._plan.launcher, hosts, os.environ))
             thread.shutdown(wait=False)
         return self._asked
 
@@ -349,12 +350,6 @@ class WorkerPool:
             self._reasons[key] = f"given up after {_STARTS_MAX} starts of {point.transport}, the last ended so: {end}"
 
 
-def _silent(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
-    """The hosts that do not answer, with the cause; none if no host answers, because then nothing is known."""
-    silent = lost_hosts(hosts, starter)
-    return silent if len(silent) < len(hosts) else {}
-
-
 def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     """Raises LaunchFailed where hosts have other numbers of ranks: a launcher may know fewer hosts than it is given."""
     if not job.hosts:
@@ -379,10 +374,6 @@ def _bound(ranks: Sequence[Rank]) -> tuple[str, ...]:
     """The CPUs that each rank may run on; () where no rank has any, as on a model."""
     is_known = any(rank.cpus_usable for rank in ranks)
     return tuple(rank.bound or f"{rank.cpus_usable} CPUs" for rank in ranks) if is_known else ()
-
-
-def _load_key(transport: str) -> str:
-    return f"background on {transport}"
 
 
 def _share_cpus(ranks: Sequence[Rank]) -> bool:

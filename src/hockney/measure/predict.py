@@ -109,17 +109,9 @@ def _executable(folder: Path) -> Path:
 
 
 def _measurement(point: Point, session: WorkerSession, *, is_exact: bool) -> Measurement:
-    def measure(batch: int, *, samples: int, warmup: int) -> Measurement:
-        answer = session.measure(
-            point.pattern,
-            bytes=point.bytes,
-            batch=batch,
-            samples=samples,
-            warmup=warmup,
-            timeout_s=600,  # a barrier of a million ranks takes half a minute
-            verify=False,
-            options=point.options,
-        )
+    def measure(batch: int, **how: int) -> Measurement:
+        how |= {"bytes": point.bytes, "timeout_s": 600}  # a barrier of a million ranks takes half a minute
+        answer = session.measure(point.pattern, batch=batch, verify=False, options=point.options, **how)
         return measurement_of(point, answer)
 
     if not is_exact:

@@ -86,12 +86,12 @@ MakeSampler = Callable[..., Sampler]
 """(plan, sides, **rest of Sampler's arguments) -> the sampler of one launch."""
 
 
-def one_side(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
-    """The sampler of a run by itself."""
+def one_side(plan: Plan, sides: Sequence[Side], *, kind: type[Sampler] = Sampler, **launch: Any) -> Sampler:
+    """The sampler of a run by itself; `kind`: that of a plan without a search or a background."""
     # The first launch searches; later ones have its rates. A resumed run continues with the stored rates.
     is_search = plan.deadline_ns is not None
     is_search &= bool(launch.get("earlier")) or not any(point.rate_hz for point in plan.points)
-    kind = RateSampler if is_search else LoadSampler if plan.background else Sampler
+    kind = RateSampler if is_search else LoadSampler if plan.background else kind
     return kind(plan, sides[0].pool, sides[0].recorder, **launch)
 
 

@@ -135,9 +135,7 @@ def _of_places(
     if any(len(chosen.intersection(core)) > 1 for core in topology.cores):
         cores = sum(not set(usable).isdisjoint(core) for core in topology.cores)
         yield warn_of("smt", ranks=ranks, cores=counted(cores, "core"), fitting=counted(cores, "rank"))
-    nodes = tuple(node.cpus for node in topology.nodes)
-    levels = {"packages": topology.packages, "NUMA nodes": nodes, "last-level caches": topology.last_level()}
-    for what, groups in levels.items():
+    for what, groups in reversed(topology.levels.items()):
         used = [chosen.intersection(group) for group in groups if not chosen.isdisjoint(group)]
         if len(used) > 1 and max(map(len, used)) > 1:
             or_map = "" if cpus is None else " or --map core"

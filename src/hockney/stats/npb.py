@@ -1,4 +1,4 @@
-"""The Mop/s of the NAS Parallel Benchmark FT, with the NPB's own count of operations.
+"""The operations of the NAS Parallel Benchmark FT, by the NPB's own count.
 
 Grids: D. Bailey et al., The NAS Parallel Benchmarks, RNR-94-007, 1994. Operations: as FT of NPB 2 and 3 counts them for
 "Mop/s total".
@@ -25,8 +25,3 @@ def ft_operations(class_: str) -> float:
     start = 14.8157 + 7.19641 * math.log(points)
     iteration = 5.23518 + 7.21113 * math.log(points)
     return points * (start + iteration * FT_ITERATIONS)
-
-
-def ft_mops(class_: str, time_ns: float) -> float:
-    """Mop/s of all ranks together, from the time of the whole benchmark."""
-    return ft_operations(class_) / time_ns * 1e3

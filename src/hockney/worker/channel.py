@@ -7,6 +7,7 @@ standard error, so its pipe can't fill up and stop the job.
 from __future__ import annotations
 
 import os
+import secrets
 import selectors
 import subprocess
 import time
@@ -16,7 +17,7 @@ from contextlib import suppress
 
 from hockney.worker.answers import PREFIX
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.processes import MARK, end_job, new_mark
+from hockney.worker.processes import MARK, end_job
 
 FILES_OF_PROCESS = 4
 """What a process of a job opens here: three pipes, and one that says when it ends."""
@@ -32,7 +33,7 @@ class Channel:
         self.noise: deque[str] = deque(maxlen=100)  # the last lines that are no answers: output of a library
         self.processes: list[subprocess.Popen[bytes]] = []
         self.said_bytes = 0  # on standard error, in all: more than is kept
-        self._mark = new_mark()
+        self._mark = secrets.token_hex(16)  # that no other job has
         self._selector = selectors.DefaultSelector()
         self._ends: dict[int, subprocess.Popen[bytes]] = {}  # by pidfd, of those that have not ended
         self._lines: deque[bytes] = deque()

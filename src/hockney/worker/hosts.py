@@ -44,11 +44,9 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
     if not hosts:
         raise UsageError(f"--hosts names no host: {_EXAMPLE}")
     _check_number("--hosts", len(hosts))
-    seen: set[str] = set()
-    for host in hosts:
-        if host.name in seen:
-            raise UsageError(f"--hosts names {host.name} twice: name it once, or write {host.name}:2 for two ranks")
-        seen.add(host.name)
+    name, count = Counter(host.name for host in hosts).most_common(1)[0]
+    if count > 1:
+        raise UsageError(f"--hosts names {name} twice: name it once, or write {name}:2 for two ranks")
     return tuple(hosts)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hockney.archive import machines
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.units import counted
 from hockney.worker import cache
@@ -37,7 +38,7 @@ MODELS = Path(__file__).parents[1] / "archive" / "models"
 
 @dataclass(frozen=True)
 class Model:
-    """A model by its name, with the overrides of a variant; `content` is its whole file, `key` a hash of that."""
+    """A model by its name, with the overrides of a variant; `content` is its whole file."""
 
     name: str
     variant: str
@@ -48,25 +49,18 @@ class Model:
     def from_content(cls, name: str, content: Mapping[str, Any], variant: str = "") -> Model:
         """The model with this content, from a file or not. Raises UsageError with all errors."""
         machine = validated(content, f"{name}:{variant}".rstrip(":"), MachineModel)
-        if machine.machine is not None:
-            known = _machines_of_archive()
-            if machine.machine not in known:
-                raise UsageError(f"{name}: {unknown('machine', machine.machine, known)}")
+        if machine.machine is not None and machine.machine not in machines():
+            raise UsageError(f"{name}: {unknown('machine', machine.machine, machines())}")
         return cls(name, variant, content, machine)
 
     @property
-    def key(self) -> str:
-        """A hash of everything in it."""
-        return hashlib.sha256(json.dumps(self.content, sort_keys=True, default=str).encode()).hexdigest()[:16]
-
-    @property
     def record(self) -> dict[str, Any]:
-        """The stored form of a model: name, key, all parameters with their sources, and the figures of the fit."""
-        machine = self.machine
+        """The stored form of a model: name, hash, parameters with their sources, and the figures of the fit."""
+        machine, everything = self.machine, json.dumps(self.content, sort_keys=True, default=str)
         return {
             "name": self.name,
             "variant": self.variant,
-            "key": self.key,
+            "key": hashlib.sha256(everything.encode()).hexdigest()[:16],
             "title": machine.title,
             "machine": machine.machine,
             "exact": machine.noise is None,
@@ -87,20 +81,12 @@ def torus_of(machine: MachineModel) -> dict[str, list[int]] | None:
     """The dimensions of a torus and the nodes of its ranks; None for another topology."""
     if not isinstance(machine.topology, Torus):
         return None
-    dimensions = list(machine.topology.dimensions)
-    ranks = range(math.prod(dimensions) * machine.ranks_per_node)
-    nodes = [rank // machine.ranks_per_node for rank in ranks] if machine.placement is None else machine.placement.nodes
-    return {"dimensions": dimensions, "nodes": list(nodes)}
+    return {"dimensions": list(machine.topology.dimensions), "nodes": places(machine, ranks_of(machine))}
 
 
 def builtin_models() -> list[str]:
     """Names of the models that come with hockney."""
     return sorted(path.stem for path in MODELS.glob("*.toml"))
-
-
-def _machines_of_archive() -> list[str]:
-    """Names of the machines that the classic reports measured, also of those without a model."""
-    return [row["name"] for row in read_toml(MODELS.parent / "reports.toml", "list of reports")["machine"]]
 
 
 def load_model(name: str, variant: str = "") -> Model:
@@ -125,7 +111,7 @@ def write_model(model: Model, path: Path, head: str) -> None:
 def _content(name: str, bases_left: int) -> dict[str, Any]:
     """The content of a file, on top of its base's."""
     if name not in builtin_models() and not name.endswith(".toml"):
-        if name in _machines_of_archive():
+        if name in machines():  # also without a model
             raise UsageError(
                 f"the archive has published figures of {name}, but no model of it; the machines with a model",
                 argv=("hockney", "list", "machines"),

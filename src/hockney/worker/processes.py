@@ -13,7 +13,6 @@ import contextlib
 import os
 import re
 import resource
-import secrets
 import signal
 import subprocess
 import time
@@ -44,11 +43,6 @@ def allow_files(count: int) -> None:
     if hard != resource.RLIM_INFINITY and hard < wanted:
         raise OSError(f"it needs {wanted:,} open files, and this system allows {hard:,} (ulimit -Hn)")
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def new_mark() -> str:
-    """A value for MARK that no other job has."""
-    return secrets.token_hex(16)
 
 
 def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str) -> bool:

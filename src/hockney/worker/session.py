@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
@@ -86,9 +85,7 @@ class WorkerSession:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:
@@ -114,7 +111,7 @@ class WorkerSession:
         LaunchFailed with the launcher's message, ProtocolError.
         """
         limit_s = self._started_s + self._start_limit_s - time.monotonic() if not self._greeted else GRACE_S
-        answer = self._ask("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)
+        answer = self._begin("hello", ["version=1", "eof=abort"], max(0.0, limit_s), "hello", HelloAnswer)()
         self._files = processes.shared_memory_of(rank.pid for rank in answer.ranks if rank.host == socket.gethostname())
         self._greeted = True
         self._ranks = answer.ranks
@@ -165,7 +162,7 @@ class WorkerSession:
             return
         try:
             if self._greeted:
-                self._ask("quit", [], 10.0, "quit", answers.ByeAnswer)
+                self._begin("quit", [], 10.0, "quit", answers.ByeAnswer)()
             else:
                 self.channel.close_input()  # after hello this ends it immediately, even in its last steps
             left = self.channel.wait_exit(_LAST_WORDS_S) is None
@@ -190,14 +187,10 @@ class WorkerSession:
 
     # ---- asking -----------------------------------------------------------------------------------------------------
 
-    def _ask(self, verb: str, words: list[str], limit_s: float, doing: str, kind: type[Answer]) -> Answer:
-        """Send a command and wait for its answer of that kind. Another one ends the job."""
-        return self._begin(verb, words, limit_s, doing, kind)()
-
     def _begin(
         self, verb: str, words: list[str], limit_s: float, doing: str, kind: type[Answer]
     ) -> Callable[[], Answer]:
-        """Send a command; the function returned waits for its answer."""
+        """Send a command; the function returned waits for its answer of that kind. Another one ends the job."""
         if self._ended:
             raise WorkerDied("the worker has ended: its session is over")
         for word in words:

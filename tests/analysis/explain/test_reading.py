@@ -165,7 +165,8 @@ def test_layers_of_different_states_are_not_subtracted() -> None:
 
 def test_the_direct_variants_of_pvm_use_a_unix_domain_socket() -> None:
     ways = [curve(line(900), transport=name) for name in ("pvm@3.4.6", "pvm@3.4.6:raw", "pvm@3.4.6:raw-daemon")]
-    layers = layers_of(reading(curve(line(500), transport="unix"), *ways))
+    stored = {"traits": {"transports": {way.transport: {"below": "unix"} for way in ways[:2]}}}
+    layers = layers_of(reading(curve(line(500), transport="unix"), *ways, facts=stored))
     assert [(layer.upper, layer.lower) for layer in layers] == [("pvm@3.4.6", "unix"), ("pvm@3.4.6:raw", "unix")]
     assert all(layer.low_ns <= 400 <= layer.high_ns for layer in layers)
 

@@ -114,7 +114,7 @@ def test_which_parameters_a_model_has() -> None:
 def test_every_model_can_be_changed(name: str) -> None:
     of = load_model(name)
     for parameter in parameters_of(of):
-        assert changed({"": of}, [parse_change(f"{parameter}=0.5x")])[""].key != of.key
+        assert changed({"": of}, [parse_change(f"{parameter}=0.5x")])[""].record["key"] != of.record["key"]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.cli.support import Cli
 
-from hockney.archive import published
-from hockney.archive.modelled import RUNS, modelled
+from hockney.archive import published, reports
+from hockney.archive.modelled import modelled
 from hockney.report.html.charts import Chart, Line
 from hockney.report.html.reports import report_charts
 from hockney.results.runs import open_results
@@ -54,7 +54,7 @@ def test_points_are_those_of_the_models(tmp_path: Path, cli: Cli, report: str, a
 
 
 def test_every_report_has_points_and_a_chart() -> None:
-    assert all(modelled(report) for report in RUNS)
+    assert all(modelled(report) for report in reports())
     assert len(report_charts()) == 5
     assert all(view.lines for each in report_charts() for view in each.views)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -38,12 +39,7 @@ class Sent:
         return self.lost / self.segments if self.segments else 0.0
 
     def __add__(self, other: Sent) -> Sent:
-        return Sent(
-            self.segments + other.segments,
-            self.lost + other.lost,
-            self.times + other.times,
-            self.measurements + other.measurements,
-        )
+        return Sent(*map(operator.add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
+from hockney.analysis.health.matrices import time_of_rank
 from hockney.machine.facts import data_caches
 from hockney.model import Definition, Measurement, Point, PointStatus
 from hockney.report.classic.predicted import PredictedSeries
@@ -19,7 +20,7 @@ from hockney.results.runs import Run, Series
 from hockney.stats import ONE_LAUNCH, UNKNOWN
 from hockney.stats.figures import estimate_of
 from hockney.stats.fit import NoFit, fit_line
-from hockney.stats.npb import ft_class, ft_mops
+from hockney.stats.npb import ft_class, ft_operations
 
 _ALL_CACHES = "beyond all caches"
 NOT_PLANNED = "not asked for in this run"
@@ -50,7 +51,7 @@ class Basis:
 
     def speed_mops(self, time_ns: float) -> float:
         """The speed of all ranks, by the NPB's count."""
-        return ft_mops(str(ft_class(self.point)), time_ns * self.definition.divisor)
+        return ft_operations(str(ft_class(self.point))) / (time_ns * self.definition.divisor) * 1e3
 
     def rate_mb_s(self, time_ns: float) -> float:
         return self.definition.bytes_per_rep / (time_ns * self.definition.divisor) * 1e3
@@ -74,13 +75,6 @@ def _sender(measurement: Measurement) -> int:
 def _cpu_percent(measurement: Measurement, rank: int) -> float | None:
     used = measurement.cpu_user_ns[rank] + measurement.cpu_system_ns[rank]
     return 100 * used / measurement.wall_ns[rank] if measurement.wall_ns[rank] else None
-
-
-def rank_us(measurement: Measurement, rank: int) -> float:
-    """The time of a measurement on one rank."""
-    import numpy as np
-
-    return float(np.median(measurement.elapsed_ns[rank])) / (measurement.batch * measurement.definition.divisor) / 1e3
 
 
 def _per_write(measurement: Measurement, name: str, rank: int) -> float | None:
@@ -113,8 +107,8 @@ QUANTITIES: Mapping[str, Quantity] = {
     "load rate": Quantity("MB/s", lambda of, ns: (of.load_bytes or of.point.bytes) / (ns * of.loads) * 1e3, True),
     "mean time": Quantity("us", of_measurement=lambda seen: float(seen.times_ns().mean()) / 1e3),
     "delay taken": Quantity("us", of_measurement=_delay_us),
-    "time of the sender": Quantity("us", of_measurement=lambda seen: rank_us(seen, _sender(seen))),
-    "time of the receiver": Quantity("us", of_measurement=lambda seen: rank_us(seen, 1 - _sender(seen))),
+    "time of the sender": Quantity("us", of_measurement=lambda seen: time_of_rank(seen, _sender(seen)) / 1e3),
+    "time of the receiver": Quantity("us", of_measurement=lambda seen: time_of_rank(seen, 1 - _sender(seen)) / 1e3),
     "CPU of the sender": Quantity("%", of_measurement=lambda seen: _cpu_percent(seen, _sender(seen))),
     "CPU of the receiver": Quantity("%", of_measurement=lambda seen: _cpu_percent(seen, 1 - _sender(seen))),
     "full buffers": Quantity("", of_measurement=lambda seen: _per_write(seen, "write_would_block", _sender(seen))),
@@ -194,15 +188,11 @@ class RunReader:
 
     def median(self, series: Series, figure: Figure, unit: str, of: Callable[[Measurement], float | None]) -> Measured:
         """A value of each measurement of a figure, combined as times are; `of` returns None without a value."""
-        values, launch_ids = [], []
-        for measurement in figure.samples_of:
-            value = of(measurement)
-            if value is not None:
-                values.append(value)
-                launch_ids.append(measurement.launch_id)
-        if not values:
+        valued = ((of(measurement), measurement.launch_id) for measurement in figure.samples_of)
+        known = [(value, launch_id) for value, launch_id in valued if value is not None]
+        if not known:
             return blank(unit, "nothing was counted")
-        time, over, _ = estimate_of(values, launch_ids, exact=series.is_exact)
+        time, over, _ = estimate_of(*zip(*known, strict=True), exact=series.is_exact)
         return Measured(
             *(unit, time.value, time.low, time.high, self._shown(figure, series), bool(figure.is_oversubscribed)),
             interval_over=over,
@@ -367,7 +357,9 @@ def _over_pairs(
         pairs = of_size[0].point.ranks
         if choose is not None:
             cells = [
-                reader.median(each, figure, "us", functools.partial(rank_us, rank=rank))
+                reader.median(each, figure, "ns", functools.partial(time_of_rank, rank=rank)).converted(
+                    "us", lambda ns: ns / 1e3
+                )
                 for each, figure in figures
                 for rank in range(pairs)
                 if figure is not None
