@@ -95,9 +95,8 @@ def _is_for_curves(figure: Figure) -> bool:
 
 
 def _curve_point(figure: Figure) -> CurvePoint:
-    # Rounds of several imported outputs are not the same rounds.
-    measurements = () if figure.is_imported else figure.measurements
-    return CurvePoint(figure.point.bytes, figure.time, figure.payload_bytes or None, measurements)
+    about = figure.point.bytes, figure.time, figure.payload_bytes or None
+    return CurvePoint(*about, figure.measurements, is_imported=figure.is_imported)
 
 
 def _by_class(run: Run, members: Iterable[Series], class_of: ClassOf) -> Iterator[MeasuredCurve]:

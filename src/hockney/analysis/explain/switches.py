@@ -50,15 +50,17 @@ def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
     if not isinstance(fit, SegmentFit):
         return
     thresholds = _documented(curve, reading)
+    steps = [] if fit.curved else [_slow_end(curve, switch) for switch in fit.switches]
+    slow = {at: found for at in (*fit.outliers, *steps) if (found := _slow_size(curve, fit, at)) is not None}
+    yield from slow.values()
     if fit.curved:
         yield from _curved(curve, fit, reading)
     else:
         bends = []
-        for switch, (below, above) in zip(fit.switches, itertools.pairwise(fit.segments), strict=True):
-            slow = _slow_size(curve, switch)
-            if slow is not None:
-                yield slow
-            elif (jump := _judged(curve, switch, below, above)) is not None:
+        for at, switch, (below, above) in zip(steps, fit.switches, itertools.pairwise(fit.segments), strict=True):
+            if at in slow:
+                continue
+            if (jump := _judged(curve, switch, below, above)) is not None:
                 yield _switch(curve, *jump, thresholds, reading)
             elif _is_bend(below, above):
                 bends.append(_bend(curve, switch, below, above, thresholds))
@@ -88,23 +90,33 @@ def _step(curve: MeasuredCurve, fitted: Switch) -> tuple[CurvePoint, CurvePoint,
     return *max(steps, key=lambda step: sign * step[1].time_ns.value / step[0].time_ns.value), sign
 
 
-def _slow_size(curve: MeasuredCurve, fitted: Switch) -> Finding | None:
-    """A single slow size, by more than in proportion to it, where the next one has lost more than half of the rise.
-
-    A switch, up or down, moves all sizes beyond it.
-    """
+def _slow_end(curve: MeasuredCurve, fitted: Switch) -> int:
+    """The index of the slower size of the greatest step."""
     lower, upper, sign = _step(curve, fitted)
-    at = curve.points.index(upper if sign > 0 else lower)
-    if not 0 < at < len(curve.points) - 1 or curve.sizes[at - 1] == 0:
+    return curve.points.index(upper if sign > 0 else lower)
+
+
+def _slow_size(curve: MeasuredCurve, fit: SegmentFit, at: int) -> Finding | None:
+    """A single slow size: 25 % above the lines of its neighbours where the fit leaves it out.
+
+    Else slow by more than in proportion, where the next one has lost more than half of the rise: a switch, up or down,
+    moves all sizes beyond it.
+    """
+    if not 0 < at < len(curve.points) - 1:
         return None
     before, slow, after = curve.points[at - 1 : at + 2]
     before_ns, left_ns = before.time_ns.value, after.time_ns.value - before.time_ns.value
-    is_lost = after.time_ns.high - before_ns < (slow.time_ns.low - before_ns) / 2
-    if not is_lost or slow.time_ns.low < (1 + _BEND) * before_ns * slow.bytes / before.bytes:
-        return None
-    expected_ns = before_ns + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
+    if at in fit.outliers and not {at - 1, at + 1} & {*fit.outliers}:
+        lines = [each for each in fit.segments if each.first_bytes <= after.bytes and before.bytes <= each.last_bytes]
+        expected_ns = max(line.time_ns(slow.bytes) for line in lines)
+        is_slow = slow.time_ns.low >= (1 + _BEND) * expected_ns
+    else:
+        expected_ns = before_ns + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
+        is_lost = after.time_ns.high - before_ns < (slow.time_ns.low - before_ns) / 2
+        is_slow = is_lost and slow.time_ns.low * before.bytes >= (1 + _BEND) * before_ns * slow.bytes > 0
     facts = {"size_bytes": slow.bytes, "time_ns": slow.time_ns, "expected_ns": expected_ns}
-    return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=slow.time_ns.value / expected_ns - 1)
+    effect = slow.time_ns.value / expected_ns - 1
+    return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=effect) if is_slow else None
 
 
 def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
@@ -115,7 +127,8 @@ def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segmen
     lower, upper, sign = _step(curve, fitted)
     if fitted.is_jump and not fitted.is_placed:
         lower, upper = (curve.points[curve.sizes.index(size)] for size in fitted.place)
-    is_measured = bool(lower.measurements and upper.measurements)  # not of published figures, or of several pairs
+    # Not of published or imported figures, or of several pairs.
+    is_measured = bool(lower.measurements and upper.measurements) and not lower.is_imported
     if fitted.is_jump and not is_measured:
         return fitted, "jump", 0
     below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
@@ -233,7 +246,7 @@ def _fix(curve: MeasuredCurve, below: int, above: int, reading: Reading) -> Fix:
     where = same_places(reading.plan, curve.transport)
     command = ["hockney", "run", curve.pattern, *where, "-n", str(curve.ranks), *options]
     command += ["--bytes", f"{bytes_word(low)}:{bytes_word(high)}", "--refine", "--launches", "1", *longer]
-    return Fix("measure between", tuple(command), run_facts=reading.facts)
+    return Fix("measure between", tuple(command), {"below_bytes": below, "above_bytes": above}, reading.facts)
 
 
 # ---- bends and curved stretches -------------------------------------------------------------------------------------
