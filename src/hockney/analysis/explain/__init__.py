@@ -73,15 +73,10 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
         health = health_of(run)
         return Explanation(f"run {run.id}", findings=health.findings, not_checked=health.not_checked)
     explanation = explain(read_run(run) if reading is None else reading)
-    if run.info.is_imported:
-        return replace(explanation, findings=tuple(map(_of_import, explanation.findings)))
+    if run.info.is_imported:  # which hockney cannot measure again
+        by_hand = ((each, each.fix if each.fix and not each.fix.argv else None) for each in explanation.findings)
+        return replace(explanation, findings=tuple(replace(finding, fix=fix) for finding, fix in by_hand))
     return replace(explanation, not_checked=tuple(_with_suite(gap, run) for gap in explanation.not_checked))
-
-
-def _of_import(finding: Finding) -> Finding:
-    """The finding without its command, as hockney cannot measure an import again: only the other benchmark can."""
-    is_between = finding.fix is not None and finding.fix.code == "measure between"
-    return replace(finding, fix=Fix("smaller steps", facts=finding.fix.facts) if finding.fix and is_between else None)
 
 
 def _with_suite(gap: NotChecked, run: Run) -> NotChecked:

@@ -44,14 +44,13 @@ class CurvePoint:
     """The time of a pattern, by its definition, at one message size.
 
     `payload_bytes` arrive in that time, None for a pattern without payload. `measurements` are empty for
-    published figures, and for a median over several pairs of ranks. Imported outputs have no rounds in common.
+    published figures, and for a median over several pairs of ranks.
     """
 
     bytes: int
     time_ns: Estimate
     payload_bytes: float | None = None
     measurements: Sequence[MeasurementSummary] = field(default=(), compare=False, repr=False)
-    is_imported: bool = False
 
     @property
     def rate_bytes_per_s(self) -> Estimate | None:
