@@ -92,7 +92,7 @@ def _step(curve: MeasuredCurve, fitted: Switch) -> tuple[int, float]:
 
 
 def _slow_size(curve: MeasuredCurve, fit: SegmentFit, at: int) -> Finding | None:
-    """A single slow size: 25 % above the line of its neighbours, which leaves it out.
+    """A single slow size: 25 % above the line of its neighbours, which leaves it out, and the next one is not.
 
     Where they are on no one line, slow by more than in proportion, and the next one has lost more than half of the
     rise: a switch, up or down, moves all sizes beyond it.
@@ -103,8 +103,8 @@ def _slow_size(curve: MeasuredCurve, fit: SegmentFit, at: int) -> Finding | None
     before_ns, left_ns = before.time_ns.value, after.time_ns.value - before.time_ns.value
     around = [each for each in fit.segments if {at - 1, at + 1} <= {*fit.on_line(each)}]
     if at in fit.outliers and around:
-        expected_ns = around[0].time_ns(slow.bytes)
-        is_slow = slow.time_ns.low >= (1 + _BEND) * expected_ns
+        expected_ns, after_ns = map(around[0].time_ns, (slow.bytes, after.bytes))
+        is_slow = after.time_ns.high < (1 + _BEND) * after_ns and slow.time_ns.low >= (1 + _BEND) * expected_ns
     else:
         expected_ns = before_ns + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
         is_lost = after.time_ns.high - before_ns < (slow.time_ns.low - before_ns) / 2
