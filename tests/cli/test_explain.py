@@ -19,8 +19,10 @@ from hockney.archive import machines
 from hockney.cli import execute
 from hockney.cli import explain as cli_explain
 from hockney.errors import Fix
+from hockney.measure.warnings import warn_of
 from hockney.model import Point
 from hockney.report.findings import grouped
+from hockney.results.store import Store
 from hockney.suites import builtin_names
 
 
@@ -84,6 +86,16 @@ def test_a_long_finding_is_cut_to_three_lines(
     assert max(map(len, (first, second, fix))) <= 100
     assert "More with --all: the rest of each cut line." in below
     assert sum(len(line) > 0 for line in screen_of(of, monkeypatch, capsys, "--all")) > 4
+
+
+def test_a_refused_copy_is_told_with_its_cause_and_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store_quick(tmp_path / "r.db")
+    with Store.open(tmp_path / "r.db") as store:
+        store.add_warning(1, warn_of("cma"))
+    assert execute(["explain", "--store", str(tmp_path / "r.db")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "copies from process to process (CMA): MPIs copy long messages twice, or fail. Allow" in told
+    assert "(docker --cap-add SYS_PTRACE" in told
 
 
 @pytest.mark.parametrize("width", [60, 100])

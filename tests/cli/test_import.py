@@ -176,7 +176,8 @@ def test_a_switch_is_found_in_an_import(tmp_path: Path, capsys: pytest.CaptureFi
     assert switch["facts"]["jump_ns"]["value"] == pytest.approx(4000, rel=0.1)
     assert switch["facts"]["below_bytes"] == 2048
     assert switch["facts"]["threshold"] == "btl_vader_eager_limit"
-    assert switch["fix"] is None  # it cannot be measured again
+    assert (switch["fix"]["code"], switch["fix"]["command"]) == ("smaller steps", None)
+    assert switch["fix"]["text"] == "Measure 2 KiB to 4 KiB in smaller steps with the other benchmark"
     assert [note["code"] for note in document["notes"]] == ["imported"]
 
 
@@ -201,6 +202,41 @@ def test_an_advice_to_measure_again_is_only_for_runs_of_hockney(
         read(capsys, "import", *files, "-l", side)
     assert execute(["compare", "a", "b"]) == 0
     assert "--interleave" not in capsys.readouterr().out
+
+
+def test_one_slow_size_of_six_imported_outputs_is_an_outlier(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for times in (2, 10, 100, 1400):
+        names = []
+        for launch in range(6):
+            times_us = ((1.0 + 2**n / 5000) * (1 + 0.002 * launch) * (times if n == 16 else 1) for n in range(20))
+            names.append(f"x{times}-{launch}.txt")
+            rows = "".join(f"{2**n} {time_us:.3f}\n" for n, time_us in enumerate(times_us))
+            (tmp_path / names[-1]).write_text(OSU + rows)
+        read(capsys, "import", *names)
+        assert execute(["explain"]) == 0
+        assert "mpi: 64 KiB is an outlier. pingpong takes" in capsys.readouterr().out
+
+
+def test_two_groups_of_imported_outputs_are_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [output(tmp_path, f"{n}.txt", (1.6 if n % 2 else 1.0) + n / 100) for n in range(6)]
+    read(capsys, "import", *names)
+    (groups,) = (each for each in read(capsys, "explain")["findings"] if each["code"] == "bimodal")
+    assert (groups["facts"]["slow_launches"], groups["facts"]["launches"]) == (3, 6)
+    read(capsys, "import", *names[:3])
+    gaps = {gap["what"]: gap["detail"] for gap in read(capsys, "explain")["not_checked"]}
+    assert gaps["groups of launches"] == "needs four launches or more"
+
+
+def test_the_range_of_two_imported_outputs_is_of_what_they_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("a.txt", "8 1.0\n"), ("b.txt", "8 1.4\n")):
+        (tmp_path / name).write_text(OSU + text)
+    read(capsys, "import", "a.txt", "b.txt")
+    assert execute(["show", "--all"]) == 0
+    assert "(1.00–1.40)‡" in "".join(capsys.readouterr().out.split("\n"))
 
 
 def test_every_view_takes_an_import(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:

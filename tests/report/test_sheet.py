@@ -22,7 +22,7 @@ from hockney.model import Point, PointStatus
 from hockney.report.classic.values import format_figure
 from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
-from hockney.report.words import figure_text
+from hockney.report.words import figure_text, percent_text
 from hockney.results.runs import open_results
 from hockney.results.store import Store
 from hockney.stats.interval import Estimate
@@ -341,7 +341,7 @@ def test_a_sheet_without_intervals_has_ranges(tmp_path: Path, capsys: pytest.Cap
     assert (latency.has_interval, latency.is_range) == (False, True)
     text = shown(tmp_path, capsys)
     assert re.search(r"^shm +50\.0 ns ‡ *$", text, re.MULTILINE)
-    assert "‡: a range, as one machine state has too few measurements for an interval." in text
+    assert "‡: a range, as one machine state has too few measurements for an interval; ‡ alone: a single" in text
 
 
 def test_a_sheet_without_a_figure_of_one_state_is_shown_without_findings(
@@ -459,6 +459,7 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
         (Estimate(800e3, 800e3, 812e3), True, ("800 us", "(800–812)‡")),
         (Estimate(58.9, 58.5, 63.1), True, ("58.9 ns", "(58.5–63.1)‡")),
         (Estimate(100_000.0, 99_990.0, 100_010.0), True, ("100 us", "‡")),
+        (Estimate(8320.0, 8320.0, 8320.0), True, ("8.32 us", "‡")),
         (Estimate(8320.0, 125.0, 2.1e6), False, ("8.32 us", "(0.12–2,100.00)")),
         (Estimate(8320.0, 8320.0, 8320.0), False, ("8.32 us", "")),
         (Estimate(0.0, 0.0, 12.0), True, ("0.00 ns", "(0.00–12.00)‡")),
@@ -466,6 +467,14 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
 )
 def test_a_wide_interval_is_printed_with_both_ends(time: Estimate, is_range: bool, texts: tuple[str, str]) -> None:
     assert figure_text(time, format_ns, is_range=is_range) == texts
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(0.012, "±2%"), (0.5, "±50%"), (0.6, "a factor of 1.60"), (9.92, "a factor of 10.9")],
+)
+def test_the_precision_of_a_run_is_no_more_than_50_percent_either(fraction: float, text: str) -> None:
+    assert percent_text(fraction) == text
 
 
 @pytest.mark.parametrize(

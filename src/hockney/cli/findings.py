@@ -9,10 +9,11 @@ from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.explain import Explanation, FittedLine, OffLine, Parameters
-from hockney.analysis.finding import Finding, NotChecked, Note
+from hockney.analysis.finding import Finding, NotChecked
 from hockney.cli import render
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import command_line, fix_text, typed
+from hockney.cli.words import fixed
 from hockney.errors import Fix
 from hockney.report.findings import (
     cause_of,
@@ -97,7 +98,7 @@ def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
     groups = grouped(explanation.findings)
     state = _main_state(explanation)
-    notes = [render.wrapped(_note_text(note), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
+    notes = [render.wrapped(note_text(note) + fixed(note.fix), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
     gaps = _gap_lines(explanation.not_checked)
     room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
     shown: list[list[str]] = []
@@ -131,7 +132,7 @@ def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
     groups = grouped(explanation.findings)
     _print_head(explanation, len(groups))
     for note in explanation.notes:
-        render.note(_note_text(note))
+        render.note(note_text(note) + fixed(note.fix))
     for group in groups:
         render.lines(finding_lines(group, names, _main_state(explanation)))
         for source in dict.fromkeys(source for finding in group for source in finding.sources):
@@ -231,10 +232,6 @@ def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
     if commands:
         texts.append(f"To measure: {'; '.join(commands)}")
     return [line for text in texts for line in render.wrapped(text, first="  ", rest="    ")]
-
-
-def _note_text(note: Note) -> str:
-    return note_text(note) + (f" {_sentence(note.fix)}" if note.fix else "")
 
 
 def _sentence(fix: Fix) -> str:

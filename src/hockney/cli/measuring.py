@@ -165,7 +165,7 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_sea
         more = f"; next: {' · '.join(commands)}"
     is_early = any(series.status is PointStatus.TIME_UP for series in run.series)
     reached = math.inf if is_search else precision_reached(run)
-    how = f": half of the figures are within {percent_text(reached)}" if reached < math.inf else ""
+    how = f": half of the figures are known to {percent_text(reached)}" if reached < math.inf else ""
     return f"Saved as run {run_id} in {path}{f'; time is up{how}' if is_early else ''}{more}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -25,6 +26,7 @@ from hockney.units import counted, format_bytes, format_ns, format_rate
 from hockney.worker.libraries import Missing
 
 _ROUGH = 0.3  # bounds that are wider
+_ENDS = re.compile(r"^[\d.,]+ (\S+) \(([\d.,]+–[\d.,]+)\)")  # with the value, for which a narrow screen has no room
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 
 
@@ -98,18 +100,16 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
     shown = [column for column in shown if any(row.values[column.key] for row in sheet.rows)]
     columns += [TableColumn(column.title, right=True) for column in shown]
     rows: list[list[str] | str] = []
-    narrow: list[list[str] | str] = []
     for placement, members in groups.items():
         above = [placement[:1].upper() + placement[1:]] * bool(placement)
-        for table in rows, narrow:
-            table += [*above, *([] if has_states else _reference(sheet, members))]
+        rows += [*above, *([] if has_states else _reference(sheet, members))]
         for row in members:
             floor_ns = None if row.is_between_hosts else row.floor_ns
             state = [row.state, format_ns(floor_ns) if floor_ns else NOTHING] if has_states else []
             heads = [row.name + OTHER_STATE * (not has_states and _is_other(sheet, row)), *state]
-            values = [(column, row.values[column.key], row.marks(column.key)) for column in shown]
-            rows.append(heads + [padded(*column.texts(value), marks) for column, value, marks in values])
-            narrow.append(heads + [column.narrow_text(value) + marks for column, value, marks in values])
+            texts = ((column.texts(row.values[column.key]), row.marks(column.key)) for column in shown)
+            rows.append(heads + [padded(*text, marks) for text, marks in texts])
+    narrow = [row if isinstance(row, str) else [_ENDS.sub(r"\2 \1", cell).strip() for cell in row] for row in rows]
     legend = _legend(sheet, run, [cell for row in rows if not isinstance(row, str) for cell in row])
     lines = render.say() + render.table(columns, rows, fits=True, narrow=narrow) + render.say()
     return lines + sum(render.note(text) for text in legend)
@@ -234,10 +234,8 @@ def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Findin
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         text = f"Not available: {', '.join(names[:3])}{more} ({typed('list')} shows how to get them)"
         caveats.append((text, text))
-    yields = not verbose and any(finding.code == "yielding library" for finding in findings)
-    left_out = {"yield"} if yields else set()
-    left_out |= set() if verbose else {"load", "others"}
-    caveats += of_warnings([warning for warning in sheet.warnings if warning.kind not in left_out])
+    hidden = set() if verbose else {"load", "others", *("yield" for one in findings if one.code == "yielding library")}
+    caveats += of_warnings([warning for warning in sheet.warnings if warning.kind not in hidden])
     load = None if verbose or _busy(sheet) else load_of(sheet.warnings)
     caveats += of_warnings([load] if load else [])
     if verbose:

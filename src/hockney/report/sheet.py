@@ -34,6 +34,7 @@ MARKS = {
     r"\*": "*: more ranks than CPUs, so these are scheduling times",
     rf"–\S*\)(?!{RANGE_MARK})": "a–b: both ends where ± would exceed 50 %",
     RANGE_MARK: f"{RANGE_MARK}: a range, as one machine state has too few measurements for an interval",
+    f" {RANGE_MARK}": f"{RANGE_MARK} alone: a single measurement, or both ends are printed alike",
 }
 """The meaning of each mark in a cell, by an expression that finds it."""
 
@@ -182,12 +183,6 @@ class Column:
             return "~" * (value.relative > 0.25) + self.text_of(value.value), ""
         shown, bounds = figure_text(value, self.text_of, is_range=value.is_range)
         return shown + SHORT_MARK * value.is_short, bounds
-
-    def narrow_text(self, value: Value | None) -> str:
-        """The same in one word less: of both ends without the value between, `2.14–33.20 us‡`."""
-        shown, bounds = self.texts(value)
-        ends, has_ends, mark = bounds.removeprefix("(").partition(")")
-        return f"{ends} {shown.partition(' ')[2]}{mark}" if has_ends else f"{shown} {bounds}".rstrip()
 
     @property
     def text_of(self) -> Callable[[float], str]:

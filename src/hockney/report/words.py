@@ -92,8 +92,8 @@ def cell_text(figure: Figure, value: Estimate, text: Callable[[float], str]) -> 
 
 
 def percent_text(fraction: float) -> str:
-    """`±2%`, rounded up."""
-    return f"±{math.ceil(100 * fraction)}%"
+    """`±2%`, rounded up; `a factor of 10.9` where that would exceed 50 %, as in no cell."""
+    return f"±{math.ceil(100 * fraction)}%" if fraction <= ROUGH else f"a factor of {ratio_text(1 + fraction)}"
 
 
 def error_cells(validation: Validation) -> list[str]:

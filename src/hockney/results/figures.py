@@ -133,18 +133,18 @@ class Figure:
     @property
     def between_launches(self) -> float | None:
         """The relative standard deviation between launches, without the scatter of measurements."""
-        return scatter_of(*_medians(self.measurements))[0]
+        return scatter_of(*medians_of(self.measurements))[0]
 
     @property
     def within_launches(self) -> float | None:
         """The relative standard deviation within a launch."""
-        return scatter_of(*_medians(self.measurements))[1]
+        return scatter_of(*medians_of(self.measurements))[1]
 
     @property
     def launches_needed(self) -> int | None:
         """How many launches would reach the precision of the run; more than it has where it did not."""
         asked = self.series.run.info.plan.get("precision")
-        needed = None if asked is None else needed_for(*_medians(self.measurements), asked)
+        needed = None if asked is None else needed_for(*medians_of(self.measurements), asked)
         return max(needed, self.n_launches + 1) if needed and (self.precision or 0) > (asked or 1) else needed
 
     @functools.cached_property
@@ -383,7 +383,8 @@ def _floor_ns(pairs: Pairs) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _medians(measurements: Iterable[MeasurementSummary]) -> tuple[list[float], list[int]]:
+def medians_of(measurements: Iterable[MeasurementSummary]) -> tuple[list[float], list[int]]:
+    """The medians that are known, each with its launch."""
     known = [(each.median_ns, each.launch_id) for each in measurements if each.median_ns is not None]
     return [median_ns for median_ns, _ in known], [launch_id for _, launch_id in known]
 
@@ -392,9 +393,10 @@ def measured_time(
     measurements: Sequence[MeasurementSummary], *, is_exact: bool = False
 ) -> tuple[Estimate, str, float | None]:
     """As stats.estimate_of, of measurements that have a time. Printed times are known to their digits at best."""
-    medians_ns, launch_ids = _medians(measurements)
+    medians_ns, launch_ids = medians_of(measurements)
     digits_ns = max((each.counters[DIGITS][0] for each in measurements if DIGITS in each.counters), default=0.0)
     ends = [end for each in measurements[:1] for end in (each.min_ns, each.max_ns) if end is not None]
     is_exact = is_exact and not digits_ns
     time, over, coverage = estimate_of(medians_ns, launch_ids, exact=is_exact, extremes=ends)
+    digits_ns *= over != RANGE or time.low == time.high  # a range is of what was seen
     return replace(time, low=max(0.0, time.low - digits_ns), high=time.high + digits_ns), over, coverage

@@ -67,7 +67,7 @@ def time_of(medians_ns: Sequence[float], launch_ids: Sequence[int], *, exact: bo
     if exact:
         value = time_of(medians_ns, launch_ids)[0].value
         return Interval(value, value, value, len(medians_ns), 1.0), EXACT
-    launches = _by_launch(medians_ns, launch_ids)
+    launches = by_launch(medians_ns, launch_ids)
     if len(launches) > 1:
         time = interval.geometric_mean(list(map(statistics.median, launches)))
         if time.low is not None and time.high is not None and time.high > _WIDEST * time.low:
@@ -98,7 +98,7 @@ def scatter_of(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> tuple[
     """
     if min(medians_ns) <= 0:
         return None, None
-    launches = [[math.log(ns) for ns in launch] for launch in _by_launch(medians_ns, launch_ids)]
+    launches = [[math.log(ns) for ns in launch] for launch in by_launch(medians_ns, launch_ids)]
     middles = list(map(statistics.median, launches))
     within = between = None
     if len(medians_ns) > len(launches):
@@ -113,14 +113,14 @@ def scatter_of(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> tuple[
 
 def needed_for(medians_ns: Sequence[float], launch_ids: Sequence[int], precision: float) -> int | None:
     """How many launches reach a precision; None with fewer than two launches, or a time of zero."""
-    launches = _by_launch(medians_ns, launch_ids)
+    launches = by_launch(medians_ns, launch_ids)
     if len(launches) < 2 or min(medians_ns) <= 0:
         return None
     middles = [math.log(statistics.median(launch)) for launch in launches]
     return interval.launches_needed(statistics.stdev(middles), precision)
 
 
-def _by_launch(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> list[list[float]]:
+def by_launch(medians_ns: Sequence[float], launch_ids: Sequence[int]) -> list[list[float]]:
     """The medians of each launch; where six have three measurements or more, the others are left out."""
     launches: dict[int, list[float]] = {}
     for launch_id, median_ns in zip(launch_ids, medians_ns, strict=True):

@@ -73,7 +73,8 @@ def test_a_jump_missing_in_common_rounds_is_drift_or_suspected(tmp_path: Path) -
 
 def test_a_single_size_above_its_line_is_no_switch(tmp_path: Path) -> None:
     machine = Machine(lambda point: straight(point) * (2.5 if point.bytes == 4096 else 1), noise=0.003)
-    assert findings_of(tmp_path / "r.db", rounds_of(machine, pingpongs(256 << n for n in range(9)), range(12))) == []
+    (slow,) = findings_of(tmp_path / "r.db", rounds_of(machine, pingpongs(256 << n for n in range(9)), range(12)))
+    assert (slow.code, slow.facts["size_bytes"]) == ("slow size", 4096)
 
 
 def test_a_line_that_begins_below_zero_is_a_jump_at_its_documented_size(tmp_path: Path) -> None:

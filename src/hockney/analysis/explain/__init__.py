@@ -74,7 +74,8 @@ def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
         return Explanation(f"run {run.id}", findings=health.findings, not_checked=health.not_checked)
     explanation = explain(read_run(run) if reading is None else reading)
     if run.info.is_imported:  # which hockney cannot measure again
-        return replace(explanation, findings=tuple(replace(finding, fix=None) for finding in explanation.findings))
+        by_hand = ((each, each.fix if each.fix and not each.fix.argv else None) for each in explanation.findings)
+        return replace(explanation, findings=tuple(replace(finding, fix=fix) for finding, fix in by_hand))
     return replace(explanation, not_checked=tuple(_with_suite(gap, run) for gap in explanation.not_checked))
 
 

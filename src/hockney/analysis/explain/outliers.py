@@ -7,7 +7,9 @@ import statistics
 
 from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
+from hockney.results.figures import medians_of
 from hockney.stats import median
+from hockney.stats.figures import by_launch
 from hockney.stats.fit import Estimate
 
 _APART = 1.5  # the slower group over the faster one
@@ -56,11 +58,7 @@ def bimodal(reading: Reading) -> list[Finding] | NotChecked:
     found: dict[Subject, Finding] = {}
     most = 0
     for of, point in ((curve, point) for curve in reading.curves for point in curve.points):
-        by_launch: dict[int, list[float]] = {}
-        for each in point.measurements:
-            if each.median_ns:
-                by_launch.setdefault(each.launch_id, []).append(each.median_ns)
-        ordered = sorted(map(statistics.median, by_launch.values()))
+        ordered = sorted(map(statistics.median, by_launch(*medians_of(point.measurements))))
         most, cuts = max(most, len(ordered)), range(_GROUP_MIN, len(ordered) - _GROUP_MIN + 1)
         gap, at = max(((ordered[at] / ordered[at - 1], at) for at in cuts), default=(0.0, 1))
         if gap < _APART or max(ordered[at - 1] / ordered[0], ordered[-1] / ordered[at]) >= gap:
@@ -69,8 +67,7 @@ def bimodal(reading: Reading) -> list[Finding] | NotChecked:
         facts = {"launches": len(ordered), "slow_launches": len(ordered) - at, "fast_ns": fast_ns, "slow_ns": slow_ns}
         facts |= {"size_bytes": point.bytes} if point.bytes else {}
         finding = Finding("bimodal", subject_of(of, (point.bytes,)), facts, effect=slow_ns / fast_ns - 1)
-        before = found.setdefault(subject_of(of), finding)
-        found[subject_of(of)] = max(before, finding, key=lambda one: one.effect)
+        found[subject_of(of)] = max(found.get(subject_of(of), finding), finding, key=lambda one: one.effect)
     return list(found.values()) if most >= 2 * _GROUP_MIN else NotChecked(Absence.NOT_MEASURED, why="four launches")
 
 

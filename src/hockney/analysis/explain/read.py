@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hockney.analysis.explain.curve import CurvePoint, JobKey, MeasuredCurve, Options, Reading
 from hockney.analysis.explain.fits import loggp_of
-from hockney.analysis.finding import Note, load_of
+from hockney.analysis.finding import Note, as_warned, load_of
 from hockney.analysis.impact import impacts_of
 from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
 from hockney.analysis.repeat import further, resume
@@ -95,9 +95,7 @@ def _is_for_curves(figure: Figure) -> bool:
 
 
 def _curve_point(figure: Figure) -> CurvePoint:
-    # Rounds of several imported outputs are not the same rounds.
-    measurements = () if figure.is_imported else figure.measurements
-    return CurvePoint(figure.point.bytes, figure.time, figure.payload_bytes or None, measurements)
+    return CurvePoint(figure.point.bytes, figure.time, figure.payload_bytes or None, figure.measurements)
 
 
 def _by_class(run: Run, members: Iterable[Series], class_of: ClassOf) -> Iterator[MeasuredCurve]:
@@ -170,6 +168,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
     """The caveats that limit the findings."""
     from hockney import __version__
 
+    for warning in run.warnings:
+        if warning.kind in ("cma", "shm", "memlock"):  # limits that long messages go round
+            yield Note("warned", {"cause": warning.cause}, as_warned(warning.remedy))
     if run.info.version != __version__:
         yield Note("another version", {"version": run.info.version, "this_version": __version__})
     if run.status in (RunStatus.KILLED, RunStatus.STOPPED):

@@ -21,6 +21,7 @@ from hockney.analysis.explain.thresholds import Threshold, thresholds_of
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.repeat import same_places
 from hockney.errors import Fix
+from hockney.model import IMPORTED
 from hockney.stats import time_of
 from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word
@@ -50,15 +51,18 @@ def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
     if not isinstance(fit, SegmentFit):
         return
     thresholds = _documented(curve, reading)
+    ends = [_step(curve, switch) for switch in fit.switches if not fit.curved]
+    steps = [at if sign > 0 else at - 1 for at, sign in ends]
+    slow = {at: found for at in (*fit.outliers, *steps) if (found := _slow_size(curve, fit, at)) is not None}
+    yield from slow.values()
     if fit.curved:
         yield from _curved(curve, fit, reading)
     else:
         bends = []
-        for switch, (below, above) in zip(fit.switches, itertools.pairwise(fit.segments), strict=True):
-            slow = _slow_size(curve, switch)
-            if slow is not None:
-                yield slow
-            elif (jump := _judged(curve, switch, below, above)) is not None:
+        for at, switch, (below, above) in zip(steps, fit.switches, itertools.pairwise(fit.segments), strict=True):
+            if at in slow:
+                continue
+            if (jump := _judged(curve, switch, below, above, reading)) is not None:
                 yield _switch(curve, *jump, thresholds, reading)
             elif _is_bend(below, above):
                 bends.append(_bend(curve, switch, below, above, thresholds))
@@ -80,52 +84,55 @@ def _documented(curve: MeasuredCurve, reading: Reading) -> list[Threshold]:
 # ---- jumps ----------------------------------------------------------------------------------------------------------
 
 
-def _step(curve: MeasuredCurve, fitted: Switch) -> tuple[CurvePoint, CurvePoint, float]:
-    """The greatest step between neighbouring sizes, as outliers may lie within a switch; 1.0 if it rises, else -1.0."""
-    sign = 1.0 if fitted.relative.value > 0 else -1.0
-    within = [point for point in curve.points if fitted.below_bytes <= point.bytes <= fitted.above_bytes]
-    steps = itertools.pairwise(within)
-    return *max(steps, key=lambda step: sign * step[1].time_ns.value / step[0].time_ns.value), sign
+def _step(curve: MeasuredCurve, fitted: Switch) -> tuple[int, float]:
+    """The index after the greatest step, as outliers may lie within a switch; 1.0 if the time rises, else -1.0."""
+    sign, times = 1.0 if fitted.relative.value > 0 else -1.0, [point.time_ns.value for point in curve.points]
+    within = range(curve.sizes.index(fitted.below_bytes) + 1, curve.sizes.index(fitted.above_bytes) + 1)
+    return max(within, key=lambda at: sign * times[at] / times[at - 1]), sign
 
 
-def _slow_size(curve: MeasuredCurve, fitted: Switch) -> Finding | None:
-    """A single slow size, by more than in proportion to it, where the next one has lost more than half of the rise.
+def _slow_size(curve: MeasuredCurve, fit: SegmentFit, at: int) -> Finding | None:
+    """A single slow size: 25 % above the line of its neighbours, which leaves it out, and the next one is not.
 
-    A switch, up or down, moves all sizes beyond it.
+    Where they are on no one line, slow by more than in proportion, and the next one has lost more than half of the
+    rise: a switch, up or down, moves all sizes beyond it.
     """
-    lower, upper, sign = _step(curve, fitted)
-    at = curve.points.index(upper if sign > 0 else lower)
-    if not 0 < at < len(curve.points) - 1 or curve.sizes[at - 1] == 0:
+    if not 0 < at < len(curve.points) - 1:
         return None
     before, slow, after = curve.points[at - 1 : at + 2]
     before_ns, left_ns = before.time_ns.value, after.time_ns.value - before.time_ns.value
-    is_lost = after.time_ns.high - before_ns < (slow.time_ns.low - before_ns) / 2
-    if not is_lost or slow.time_ns.low < (1 + _BEND) * before_ns * slow.bytes / before.bytes:
-        return None
-    expected_ns = before_ns + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
+    around = [each for each in fit.segments if {at - 1, at + 1} <= {*fit.on_line(each)}]
+    if at in fit.outliers and around:
+        expected_ns, after_ns = map(around[0].time_ns, (slow.bytes, after.bytes))
+        is_slow = after.time_ns.high < (1 + _BEND) * after_ns and slow.time_ns.low >= (1 + _BEND) * expected_ns
+    else:
+        expected_ns = before_ns + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
+        is_lost = after.time_ns.high - before_ns < (slow.time_ns.low - before_ns) / 2
+        is_slow = is_lost and slow.time_ns.low * before.bytes >= (1 + _BEND) * before_ns * slow.bytes > 0
     facts = {"size_bytes": slow.bytes, "time_ns": slow.time_ns, "expected_ns": expected_ns}
-    return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=slow.time_ns.value / expected_ns - 1)
+    effect = slow.time_ns.value / expected_ns - 1
+    return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=effect) if is_slow else None
 
 
-def _judged(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, Answer, int] | None:
+def _judged(
+    curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment, reading: Reading
+) -> tuple[Switch, Answer, int] | None:
     """A jump with its place and height, and how many rounds measured both ends of its place; None: there is no jump.
 
     Where the intervals leave several places, the height is the fit's; else that between neighbouring sizes.
     """
-    lower, upper, sign = _step(curve, fitted)
+    at, sign = _step(curve, fitted)
+    lower, upper = curve.points[at - 1 : at + 1]
     if fitted.is_jump and not fitted.is_placed:
         lower, upper = (curve.points[curve.sizes.index(size)] for size in fitted.place)
-    is_measured = bool(lower.measurements and upper.measurements)  # not of published figures, or of several pairs
+    # Not of published figures, or of several pairs. Several imported outputs have no rounds in common.
+    is_measured = bool(lower.measurements and upper.measurements) and IMPORTED not in reading.plan
     if fitted.is_jump and not is_measured:
         return fitted, "jump", 0
     below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
-    ratios, launch_ids = [], []
-    for measurement in upper.measurements:
-        before_ns = below_ns.get(measurement.round)
-        if measurement.median_ns and before_ns:
-            ratios.append(measurement.median_ns / before_ns)
-            launch_ids.append(measurement.launch_id)
-    over = time_of(ratios, launch_ids)[0].estimate if ratios else None
+    above_ns = ((each.median_ns, below_ns.get(each.round), each.launch_id) for each in upper.measurements)
+    ratios = [(above / below, launch_id) for above, below, launch_id in above_ns if above and below]
+    over = time_of(*zip(*ratios, strict=True))[0].estimate if ratios else None
     if fitted.is_jump and over is None:
         return fitted, "unknown", len(ratios)
     over = over or upper.time_ns / lower.time_ns
@@ -225,6 +232,8 @@ def _cache_at(switch: Switch, reading: Reading) -> tuple[int, int] | None:
 
 def _fix(curve: MeasuredCurve, below: int, above: int, reading: Reading) -> Fix:
     """Measure the sizes around a switch in the same rounds; for twice as long if this run did that already."""
+    if IMPORTED in reading.plan:
+        return Fix("smaller steps", facts={"below_bytes": below, "above_bytes": above})  # by the other benchmark
     options = [word for name, value in curve.options for word in ("-o", f"{name}={value}")]
     grain = reading.plan.get("grains", {}).get(curve.pattern, 1)
     low = max(grain, 1 << max(0, below.bit_length() - 4)) if below else 0

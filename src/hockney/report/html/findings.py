@@ -64,7 +64,7 @@ def findings_of(material: Material, charts: Iterable[str]) -> Findings:
         reasons.setdefault(gap.reason.value, []).append(gap)
     return Findings(
         tuple(_item(material, group, known) for group in grouped(explanation.findings)),
-        tuple((note_text(note), note.fix) for note in explanation.notes),
+        tuple((note_text(note), note.fix) for note in explanation.notes if note.code != "warned"),
         tuple(_gap(material, reason, members) for reason, members in reasons.items()),
     )
 
