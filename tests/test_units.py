@@ -84,7 +84,7 @@ READ: Mapping[Callable[[str], Any], Mapping[str, Any]] = {
     },
 }
 NO_SIZE = "is not a size: write bytes from 0 to 1024G, such as 8, 64K or 4M (K, M and G are powers of 1024)"
-NO_DURATION = "is not a duration: write for example 30s, 2m or 1h"
+NO_DURATION = "is not a duration: write for example 30s, 2m, 1h or 90d"
 NO_PRECISION = "is not a precision, above 0 % and below 100 %: write for example 1%"
 NO_FREQUENCY = "is not a rate of events: write for example 100kHz (units: Hz, kHz, MHz"
 REFUSED: Sequence[tuple[Callable[[str], Any], Sequence[str], str]] = [
@@ -238,3 +238,16 @@ def test_formatted_bytes_are_read_back(count: int) -> None:
 )  # fmt: skip
 def test_counted(count: int, words: list[str], expected: str) -> None:
     assert units.counted(count, *words) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["shm"], "shm"),
+        (["shm", "tcp"], "shm and tcp"),
+        (["shm", "tcp", "udp"], "shm, tcp and udp"),
+        (["shm", "tcp", "udp", "pipe", "unix"], "shm, tcp, udp and 2 more"),
+    ],
+)
+def test_names_are_listed(names: list[str], text: str) -> None:
+    assert units.listed(names, 3) == text

@@ -6,8 +6,9 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory, is_loopback_up
+from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory
 from hockney.machine.warned import fix_of, kinds_in
+from hockney.units import listed
 from hockney.worker.answers import PREFIX, Rank
 
 OURS = "hockney worker: "  # begins the lines of ranks
@@ -48,11 +49,8 @@ _BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS")  # also where a page o
 
 
 def limits_met(said: str) -> list[str]:
-    """The limits of the system that a library complains of, by their kind in machine/warnings.toml.
-
-    Some libraries end without a word where the loopback is down.
-    """
-    kinds = kinds_in(said) or ([] if is_loopback_up() else ["loopback"])
+    """The limits of the system that a library complains of, by their kind in machine/warnings.toml."""
+    kinds = kinds_in(said)
     is_full = _BUS_ERROR.search(said) and (free_shared_memory() or 0) < 8 * SHARED_BYTES_OF_RANK
     return [*kinds, "shm"] if is_full and "shm" not in kinds else kinds
 
@@ -169,8 +167,7 @@ def who(some: Sequence[Rank], ranks: Sequence[Rank]) -> str:
 
 
 def _listed(texts: Sequence[str], more: str) -> str:
-    shown = texts if len(texts) < 5 else [*texts[:3], f"{len(texts) - 3} {more}"]
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return listed(texts) if len(texts) < 5 else listed(texts, 3, more)
 
 
 def _lines(said: str) -> list[str]:

@@ -11,16 +11,7 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
-from hockney.report.html.summary import listed, summary_of
-
-
-@pytest.mark.parametrize(
-    ("names", "text"),
-    [(["shm"], "shm"), (["shm", "tcp"], "shm and tcp"), (["shm", "tcp", "udp"], "shm, tcp and udp")],
-)
-def test_names_are_listed(names: list[str], text: str) -> None:
-    assert listed(names, "and") == text
-
+from hockney.report.html.summary import summary_of
 
 LIBRARIES = {"mpi@a": "MPI A", "mpi@b": "MPI B"}
 CLASSES = ("MPI and other libraries", "sockets and pipes", "shared memory")

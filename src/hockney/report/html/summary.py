@@ -29,7 +29,7 @@ from hockney.report.words import (
 from hockney.results.runs import Run
 from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import format_bytes, format_ns, format_rate, listed
 
 _TITLES_MAX = 5
 _KINDS = {"library": "MPI and other libraries", "kernel": "sockets and pipes", "memory": "shared memory"}  # in order
@@ -208,13 +208,9 @@ def _known(value: Estimate, text: Callable[[float], str], *, is_range: bool) -> 
 
 def _leader_text(material: Material, leaders: Sequence[Candidate], on: str = "") -> str:
     """`Open MPI 4.1.4`, or `probably Open MPI 4.1.4 or MPICH 4.0.2`; with `on ` before the names if that is given."""
-    names = [material.name_of(each.transport) for each in leaders[:_LEADERS_MAX]]
-    more = f" or {len(leaders) - len(names)} more" if len(leaders) > len(names) else ""
-    return (
-        f"{'probably ' * (len(leaders) > 1 or any(each.is_range for each in leaders))}{on}{listed(names, 'or')}{more}"
-        if names
-        else ""
-    )
+    names = [material.name_of(each.transport) for each in leaders]
+    is_probable = len(leaders) > 1 or any(each.is_range for each in leaders)
+    return f"{'probably ' * is_probable}{on}{listed(names, _LEADERS_MAX, word='or')}" if names else ""
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------------------
@@ -255,11 +251,6 @@ def _verdict_on_hosts(explanation: Explanation) -> Iterable[str]:
     for gap in explanation.not_checked:
         text = f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}"
         yield f"{text[0].upper()}{text[1:]}".rstrip(".?") + ("?" if text.endswith("?") else ".")
-
-
-def listed(names: Sequence[str], word: str) -> str:
-    """`shm, threads and tcp`."""
-    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _wrong(material: Material) -> str:
