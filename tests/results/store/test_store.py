@@ -378,7 +378,7 @@ def test_damaged_measurements_are_counted_and_points_without_another_named(
         assert len(store.summaries(run_id)) == 1
     counted, lost = (str(warning.message) for warning in said)
     assert counted.endswith(f"5 measurements of run {run_id} are damaged and left out")
-    names = "; ".join(str(make_point(size)) for size in (2, 4, 8))
+    names = "; ".join(str(make_point(size)) for size in (8, 2, 4))  # as they were added
     assert lost.endswith(f"run {run_id} has therefore no figure of {names}; and 1 more point")
 
 
