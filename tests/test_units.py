@@ -86,7 +86,7 @@ READ: Mapping[Callable[[str], Any], Mapping[str, Any]] = {
     },
 }
 NO_SIZE = "is not a size: write bytes from 0 to 1024G, such as 8, 64K or 4M (K, M and G are powers of 1024)"
-NO_DURATION = "is not a duration: write for example 30s, 2m or 1h"
+NO_DURATION = "is not a duration: write for example 30s, 2m, 1h or 90d"
 NO_PRECISION = "is not a precision, above 0 % and below 100 %: write for example 1%"
 NO_FREQUENCY = "is not a rate of events: write for example 100k/s (units: /s, k/s, M/s, G/s; also Hz"
 REFUSED: Sequence[tuple[Callable[[str], Any], Sequence[str], str]] = [

@@ -65,11 +65,11 @@ def parse_duration_s(text: str) -> float:
     """`90`, `90s`, `2m`, `3m30s`, `1.5h`, `90d`, `500ms` -> seconds. Raises UsageError."""
     number, unit = r"(\d+(?:\.\d+)?)\s*", "(ms|s|min|m|h|d)"
     if re.fullmatch(rf"{number}|(?:{number}{unit}\s*)+", text.strip()) is None:
-        raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m or 1h")
+        raise UsageError(f"'{text}' is not a duration: write for example 30s, 2m, 1h or 90d")
     scales_s = {"ms": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
     value_s = sum(float(part) * scales_s.get(name, 1.0) for part, name in re.findall(number + unit + "?", text))
     if value_s <= 0:
-        raise UsageError(f"'{text}' is too short a duration: write one above 0, for example 30s, 2m or 1h")
+        raise UsageError(f"'{text}' is too short a duration: write one above 0, for example 30s, 2m, 1h or 90d")
     if value_s > DURATION_MAX_S:
         raise UsageError(f"'{text}' is too long: at most {DURATION_MAX_S // 3600}h, a year")
     return value_s

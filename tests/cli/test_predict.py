@@ -67,7 +67,7 @@ def test_sigterm_ends_its_job_and_leaves_no_file(tmp_path: Path) -> None:
         job, model = wait_for_job(psutil.Process(process.pid))
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (3, b"hockney: stopped by Ctrl-C\n")
+    assert (process.returncode, said) == (3, b"hockney: stopped by SIGTERM\n")
     assert psutil.wait_procs([job], timeout=60)[0] == [job]
     assert not model.exists()
 

@@ -155,9 +155,9 @@ def test_a_start_ends_early_only_for_a_host_that_is_then_dropped(
     ("lost", "asks_hosts", "reason"),
     [
         ({"n2": "no route"}, True, "^n2 does not answer \\(no route\\)$"),
-        ({"n1": "no route", "n2": "no route"}, True, "^agent did not start the worker: it broke$"),
-        ({}, True, "^agent did not start the worker: it broke$"),
-        ({"n2": "no route"}, False, "^agent did not start the worker: it broke$"),
+        ({"n1": "no route", "n2": "no route"}, True, "^agent did not start the ranks: it broke$"),
+        ({}, True, "^agent did not start the ranks: it broke$"),
+        ({"n2": "no route"}, False, "^agent did not start the ranks: it broke$"),
     ],
 )
 def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_are_named(

@@ -97,7 +97,7 @@ def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(
     ((status, reason),) = statuses(tmp_path / "r.db", outcome.run_id).values()
     assert status is PointStatus.FAILED
     remedy = "to wait longer, measure again with --limit above 1 s"
-    assert reason == f"worker did not start the worker: no answer within 1 s ({remedy})"
+    assert reason == f"worker did not start the ranks: no answer within 1 s ({remedy})"
     assert not children()
 
 

@@ -231,5 +231,5 @@ def test_a_launcher_that_never_answers_is_waited_for_once(
     assert fake.starts(program) == 1
     assert outcome.failed == len(points)
     for point in points:
-        assert "mpiexec did not start the worker: no answer within 1 s" in str(rows[point].reason)
+        assert "mpiexec did not start the ranks: no answer within 1 s" in str(rows[point].reason)
     assert rows[make_point(8)].status is not PointStatus.FAILED

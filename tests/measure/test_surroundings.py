@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from hockney.model import PointStatus
 from hockney.results.store import Store
 
 HOCKNEY = (sys.executable, "-m", "hockney")
+NO_LOOPBACK = f"the loopback interface is down; {fix_of('loopback')}"
 _SOURCE = Path(__file__).with_name("deny.c")
 
 
@@ -154,18 +156,61 @@ def test_a_rank_that_used_up_its_cpu_time_names_the_limit() -> None:
 # ---- networks --------------------------------------------------------------------------------------------------------
 
 
-def test_a_loopback_that_is_down_is_said_at_once(tmp_path: Path) -> None:
-    """No rank waits for another one that cannot come."""
+def test_a_loopback_that_is_down_is_one_caveat_before_all_others(tmp_path: Path) -> None:
+    """Nothing that needs it is started; hockney's own transports through memory go on."""
     down = in_namespace("net", "true")
     assert "loopback" in {warning["kind"] for warning in doctor(down)["warnings"]}
-    seen = measure(down, tmp_path / "r.db", "shm,tcp,udp,mpi")
-    assert "ip link set lo up" in seen.warnings["loopback"]
-    assert set(seen.libraries) == {"shm"}
-    assert set(seen.reasons) == {"tcp", "udp", *(library.id for library in MPIS)}
-    for transport, reason in seen.reasons.items():
-        assert "ip link set lo up" in reason, (transport, reason)
-        assert "in time" not in reason
-        assert "no answer within" not in reason
+    wide = ["env", "COLUMNS=100", *HOCKNEY, "quick", "--time", "1s", "--store", str(tmp_path / "r.db")]
+    done = finished([*down, *wide], timeout_s=400)
+    said = " ".join(done.stdout.split())
+    assert "Caveats ! 5 transports: " in said or not MPIS
+    assert said.count("points skipped: the loopback interface is down; as root: ip link set lo up.") == 1
+    assert (done.stdout + done.stderr).count("loopback interface") == 1
+    assert "failed" not in done.stdout + done.stderr
+    alone = finished([*down, *HOCKNEY, "run", "pingpong", "-t", "tcp", "--store", str(tmp_path / "r.db")])
+    assert (alone.returncode, alone.stderr) == (2, f"hockney: there is nothing to measure: {NO_LOOPBACK}\n")
+
+
+@pytest.mark.parametrize("library", MPIS, ids=lambda library: library.id)
+def test_a_start_that_fails_leaves_no_shared_memory(library: Any) -> None:
+    """The ranks of MPICH have mapped their files when the first one finds that the others cannot reach it."""
+    script = """if True:
+        from pathlib import Path
+        from hockney.worker.build import build_worker
+        from hockney.worker.launch import Job, launch
+        from hockney.worker.libraries import MPI
+        from hockney.worker.session import WorkerSession
+        from hockney.worker.errors import LaunchFailed
+        library = next(each for each in MPI()[0] if each.id == "LIBRARY")
+        worker = build_worker(library.recipe)
+        before = set(Path("/dev/shm").iterdir())
+        try:
+            with WorkerSession(launch(Job(worker, "mpi", 2, oversubscribed=True), library)) as session:
+                session.hello()
+        except LaunchFailed:
+            left = set(Path("/dev/shm").iterdir()) - before
+            print(["failed", *(str(path) for path in left if path.name.startswith("mpich_shm_"))])
+    """.replace("LIBRARY", library.id)
+    down = in_namespace("net", "mount -t tmpfs shm /dev/shm")  # of its own: no other job puts a file there
+    done = finished([down[0], "--mount", *down[1:], sys.executable, "-c", script], timeout_s=400)
+    assert done.stdout == "['failed']\n", done.stderr
+
+
+# ---- a library that no longer loads ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", [each for each in MPIS if each.kind == "openmpi"], ids=lambda library: library.id)
+def test_an_mpi_whose_library_is_empty_is_named_and_the_others_are_measured(library: Any, tmp_path: Path) -> None:
+    shown = finished([*library.recipe.compiler, "--showme:libdirs"], check=True).stdout.split()
+    (file, *_) = [path for folder in shown for path in [Path(folder, "libmpi.so")] if path.exists()]
+    empty = in_namespace("mount", f"mount --bind /dev/null {file.resolve()}")
+    listed = json.loads(finished([*empty, *HOCKNEY, "list", "transports", "--json"], timeout_s=400, check=True).stdout)
+    (why,) = [item["why"] for item in listed["transports"] if item["name"] == library.id]
+    assert re.fullmatch(r"\S+ cannot link the worker: MPI_\w+ and \d+ more functions are not in the library", why)
+    run = [*empty, *HOCKNEY, "run", "pingpong", "--bytes", "8", "--time", "0.5s", "--store", str(tmp_path / "r.db")]
+    both = finished([*run, "-q", "-t", "shm,mpi"], timeout_s=400)
+    assert both.stderr.count(f"Not available: {library.id} (") == 1
+    assert library.id not in finished([*run, "-q", "-t", "shm"], timeout_s=400).stderr
 
 
 def test_a_host_without_ipv4(tmp_path: Path) -> None:

@@ -95,14 +95,6 @@ def test_a_bus_error_is_of_a_small_shared_memory(
     assert limits_met("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)") == kinds
 
 
-@pytest.mark.parametrize("is_up", [True, False])
-def test_a_library_that_ends_without_a_word_while_the_loopback_is_down(
-    is_up: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("hockney.worker.diagnose.is_loopback_up", lambda: is_up)
-    assert limits_met("it ended with exit code 1\n") == ([] if is_up else ["loopback"])
-
-
 def test_the_cause_comes_before_its_consequences() -> None:
     gone = "hockney worker: rank 0: control: lost rank 1: "
     assert reason("\n".join([gone, SHM.format(1), "KILLED BY SIGNAL"])) == "rank 1: shm: the segment is too small"

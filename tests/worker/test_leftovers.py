@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,18 @@ def test_a_killed_job_leaves_no_shared_memory(mpi: Library, victims: int) -> Non
         with pytest.raises(WorkerDied):
             session.measure("pingpong", bytes=8, batch=10**9)
         assert not [path for path in files if path.exists()]
+
+
+@pytest.mark.parametrize("mpi", MPI()[0], ids=lambda mpi: mpi.id)
+def test_a_job_that_is_killed_before_it_answers_leaves_no_shared_memory(mpi: Library) -> None:
+    session = WorkerSession(launch(Job(build_worker(mpi.recipe), "mpi", 2, oversubscribed=True), mpi))
+    session.start()
+    files, end_s = frozenset[Path](), time.monotonic() + 60
+    while not files and not takes_names_away(mpi) and time.monotonic() < end_s:
+        files = session.channel.shared_memory()
+    assert session.kill()
+    assert files or takes_names_away(mpi)
+    assert not [path for path in files if path.exists()]
 
 
 def test_mapped_files_stay() -> None:

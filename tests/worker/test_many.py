@@ -42,7 +42,7 @@ def test_a_job_on_many_hosts() -> None:
     argv = [sys.executable, "-c", JOB]
     assert with_limits(1000, argv) == f"{RANKS} ranks\n"
     said = with_limits(200, argv)
-    assert said.startswith("env did not start the worker: it needs 2")
+    assert said.startswith("env did not start the ranks: it needs 2")
     assert "open files, and this system allows 200 (ulimit -Hn)" in said
 
 

@@ -260,7 +260,7 @@ def test_a_launcher_that_fails_is_quoted(stub: Stub) -> None:
     with pytest.raises(LaunchFailed) as error:
         ask(stub.launch(script))
     assert str(error.value) == (
-        "stub did not start the worker: it ended with exit code 3; stub said: There are not enough slots"
+        "stub did not start the ranks: it ended with exit code 3; stub said: There are not enough slots"
     )
 
 
@@ -271,7 +271,7 @@ def test_a_start_that_hangs_is_ended(stub: Stub, body: str, monkeypatch: pytest.
     with pytest.raises(LaunchFailed) as error, session:
         session.hello()
     remedy = "to wait longer, measure again with --limit above 1 s"
-    assert f"stub did not start the worker: no answer within 1 s ({remedy})" in str(error.value)
+    assert f"stub did not start the ranks: no answer within 1 s ({remedy})" in str(error.value)
     assert not psutil.pid_exists(session.channel.processes[0].pid)
 
 

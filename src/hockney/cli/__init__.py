@@ -30,6 +30,7 @@ from hockney.units import printable
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_stopped_by = ["Ctrl-C"]
 
 
 def main() -> NoReturn:
@@ -47,6 +48,7 @@ def main() -> NoReturn:
 
 def _stop(number: int, frame: FrameType | None) -> None:
     """SIGTERM and SIGHUP act like Ctrl-C: measurements are stored, jobs are ended, and no folder is left."""
+    _stopped_by.append(signal.Signals(number).name)
     raise KeyboardInterrupt
 
 
@@ -129,7 +131,7 @@ def _sentence(error: BaseException) -> str | None:
         more = f" (see: {typed(*context.command_path.split()[1:], '--help')})" if context else ""
         return text[:1].lower() + text[1:] + more
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return f"stopped by Ctrl-C; {error}" if str(error) else "stopped by Ctrl-C"
+        return "; ".join(filter(None, (f"stopped by {_stopped_by[-1]}", str(error))))
     if isinstance(error, OSError) and error.errno is not None:
         return _system_sentence(error)
     return _limit_sentence(error)

@@ -13,7 +13,7 @@ from hockney.cli import render
 from hockney.cli.common import OneOf, command
 from hockney.cli.render import TableColumn
 from hockney.cli.rerun import typed
-from hockney.errors import UsageError
+from hockney.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from hockney.report.inventory import Inventory, Item, Pairing
@@ -45,7 +45,8 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     from hockney.report.inventory import take_inventory
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
-    code = 0 if not files or all(item.ready for item in inventory.suites) else 2
+    code = ExitCode.INCOMPLETE if inventory.fault and kind in ("patterns", "transports", _MATRIX) else ExitCode.DONE
+    code = code if not files or all(item.ready for item in inventory.suites) else ExitCode.USAGE
     kinds = [kind] if kind else list(_KINDS)
     if as_json:
         render.print_json("list", {**{name: _as_json(name, inventory) for name in kinds}, "fault": inventory.fault})

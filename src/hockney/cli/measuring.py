@@ -18,6 +18,7 @@ from hockney.cli.figures import groups_of, plots_of, print_run, print_run_by_siz
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.report import form_of, write_report
 from hockney.cli.rerun import typed
+from hockney.cli.sheet import missing_text
 from hockney.cli.show import run_as_json
 from hockney.cli.streams import remark
 from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
@@ -35,7 +36,7 @@ from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
 from hockney.units import counted, percent_digits
-from hockney.worker.catalogue import Catalogue, load
+from hockney.worker.catalogue import Catalogue, load, matches
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,9 @@ def measure_and_show(
         if isinstance(what, str):
             outcome = running.resume(what, catalogue, results, display)
         else:
+            asked = what[1].transports  # mpi is every MPI
+            if absent := [each for each in catalogue.missing if any(matches(word, each.name) for word in asked)]:
+                remark(missing_text(absent))
             plan, line = make_plan(*what, catalogue), command_line(command)
             outcome = running.measure(plan, catalogue, results, display, command=line, label=label)
         display.close()  # before anything is shown
@@ -97,7 +101,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
         }
         render.print_json(command, document)
     else:
-        _print(run, tables, catalogue, verbose=output.verbose)
+        _print(run, tables, catalogue, verbose=output.verbose or not results.is_in_place)
     results.check_place()
     if not (output.quiet and is_done):
         ending = render.wrapped(_ending(outcome, run, results.path, is_empty=is_empty, is_search=is_search), rest="  ")
@@ -116,12 +120,13 @@ def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> 
         if isinstance(tables, Sheet):
             return
     elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):
-        print_run_by_size(run, run.series)
+        print_run_by_size(run, run.series, verbose=verbose)
     else:
-        print_run(run, run.series)
+        print_run(run, run.series, verbose=verbose)
         return
-    render.say()
-    render.say(f"All figures, and the reasons of failed and skipped points: {typed('show', run.id, '--all')}")
+    if not verbose:
+        render.say()
+        render.say(f"All figures, and the reasons of failed and skipped points: {typed('show', run.id, '--all')}")
 
 
 @contextlib.contextmanager

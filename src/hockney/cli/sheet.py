@@ -22,7 +22,7 @@ from hockney.report.sheet import COLUMNS, OTHER_STATE, Failure, Row, Sheet, is_o
 from hockney.report.words import NOTHING, SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
-from hockney.units import counted, format_bytes, format_ns, format_rate
+from hockney.units import counted, format_bytes, format_ns, format_rate, listed
 from hockney.worker.libraries import Missing
 
 _ROUGH = 0.3  # bounds that are wider
@@ -214,26 +214,25 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
             count += render.lines(lines)
 
 
+def missing_text(missing: Sequence[Missing]) -> str:
+    """The caveat that transports are not ready here."""
+    return f"Not available: {listed([each.name for each in missing])} ({typed('list')} shows how to get them)"
+
+
 def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Finding], *, verbose: bool) -> list[Caveat]:
     """The caveats of the sheet; unless `verbose`, without warnings that are findings, too."""
     caveats = list[Caveat]()
     alike: dict[tuple[PointStatus, str], list[Failure]] = {}
-    shown = {row.transport for row in sheet.rows}
     for failure in sheet.failures:
-        if failure.status is not PointStatus.TIME_UP or failure.transport not in shown:  # others are in the table
-            alike.setdefault((failure.status, failure.reason), []).append(failure)
+        alike.setdefault((failure.status, failure.reason), []).append(failure)
     for (status, reason), failures in alike.items():
         names = [failure.transport for failure in failures]
         some = ", ".join(names) if len(names) < 4 else f"{len(names)} transports"
         points = counted(sum(failure.points for failure in failures), "point")
-        ending = "no row" if status is PointStatus.TIME_UP else f"{points} {status.value}"
-        why = f"{ending}: {reason.removesuffix('.')}."
+        why = f"{points} {status.value}: {reason.removesuffix('.')}."
         caveats.append((f"{some}: {why}", f"{', '.join(names)}: {why}"))
     if missing and not verbose:
-        names = [each.name for each in missing]
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        text = f"Not available: {', '.join(names[:3])}{more} ({typed('list')} shows how to get them)"
-        caveats.append((text, text))
+        caveats.append((missing_text(missing), missing_text(missing)))
     hidden = set() if verbose else {"load", "others", *("yield" for one in findings if one.code == "yielding library")}
     caveats += of_warnings([warning for warning in sheet.warnings if warning.kind not in hidden])
     load = None if verbose or _busy(sheet) else load_of(sheet.warnings)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.errors import UsageError
+from hockney.machine.limits import is_loopback_up
 from hockney.machine.placement import usable_cpus
 from hockney.machine.topology import read_topology
+from hockney.machine.warned import fix_of
 from hockney.measure.background import Background, Places, place
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of, split_placed
@@ -290,9 +292,13 @@ def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus
         loads = {point: plan.background.point(point.transport) for point in here if point.background}
         for load, why in catalogue.obstacles(set(loads.values()), one_host=not plan.hosts).items():
             reasons |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
+    is_cut_off = not plan.hosts and not is_loopback_up()
     for point in here:
+        transport = catalogue.transports[point.transport]
         if point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):
             reasons[point] = reason
+        elif is_cut_off and "hosts" in transport.caps and transport.model is None:  # it uses sockets on one host, too
+            reasons[point] = f"the loopback interface is down; {fix_of('loopback')}"
     measured = tuple(point for point in points if point not in reasons)
     models = {point.transport: catalogue.transports[point.transport].model for point in measured}
     return replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from hockney.machine.warned import text_of
 from hockney.model import Measurement, Warning_
 from hockney.results.placement import cores_of_hosts, shared_cores, strayed
 from hockney.results.store import Store, StoredRun
-from hockney.units import counted, format_mebibytes
+from hockney.units import counted, format_mebibytes, listed
 from hockney.worker.build import FAMILY_SOURCES
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
@@ -157,7 +157,7 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield warn_of("pinning")
     slow = [name for name in fact(facts, "cpu.governors") or [] if name != "performance"]
     if slow:
-        yield warn_of("governor", names=_list(slow))
+        yield warn_of("governor", names=listed(slow))
     clock = fact(facts, "clock.source")
     if clock in ("hpet", "acpi_pm", "pit", "jiffies", "refined-jiffies", "xen"):  # the kernel is asked for the time
         yield warn_of("clock", name=clock)
@@ -170,24 +170,19 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield warn_of("container", name=container)
     names = library_settings(facts.get("environment") or {})
     if names:
-        yield warn_of("environment", names=_list(names))
+        yield warn_of("environment", names=listed([*names]))
 
 
 def _busy(when: str, cpus: float, names: Sequence[str]) -> Warning_:
     """`names` are those of the busiest programs, as far as they are known."""
     if not names:
         return warn_of("load-unseen", when=when, cpus=cpus)
-    return warn_of("load", when=when, cpus=cpus, names=_list(names))
+    return warn_of("load", when=when, cpus=cpus, names=listed(names))
 
 
 def _called(program: str) -> str:
     """The printed name of a program. A worker's name contains a hash, which means nothing to a user."""
     return "another hockney" if re.fullmatch(rf"({'|'.join(FAMILY_SOURCES)})-[0-9a-f]+", program) else program
-
-
-def _list(words: Iterable[str]) -> str:
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 # ---- of a run --------------------------------------------------------------------------------------------------------
@@ -231,7 +226,7 @@ class Tally:
             yield warn_of("loss", name, name=name, counts=counts)
         for kind, names in self.limits.items():
             if kind not in self.known:
-                yield warn_of(kind if kind == "ipv4" else f"{kind}-met", min(names), names=_list(sorted(names)))
+                yield warn_of(kind if kind == "ipv4" else f"{kind}-met", min(names), names=listed(sorted(names)))
         for name, count in sorted((+self.strangers).items()):
             yield warn_of("stranger", name, name=name, connections=counted(count, "connection"))
 
@@ -286,7 +281,7 @@ def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> I
         names_on[host.get("machine") or host["name"]].append(host["name"])
     for names in names_on.values():
         if len(names) > 1:
-            yield warn_of("hosts-containers", names[0], names=_list(names))
+            yield warn_of("hosts-containers", names[0], names=listed(names))
     for host in hosts:
         name = host["name"]
         for its_id, version in host["libraries"].items():

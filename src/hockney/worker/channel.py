@@ -14,10 +14,11 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from hockney.worker.answers import PREFIX
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.processes import MARK, end_job
+from hockney.worker.processes import MARK, end_job, find_members, shared_memory_of
 
 FILES_OF_PROCESS = 4
 """What a process of a job opens here: three pipes, and one that says when it ends."""
@@ -199,6 +200,10 @@ class Channel:
         for process in self.processes:
             if process.stdin is not None:
                 process.stdin.close()
+
+    def shared_memory(self) -> frozenset[Path]:
+        """The files in shared memory that the job's processes on this host use now."""
+        return shared_memory_of(process.pid for process in find_members(self.processes, self._mark))
 
     def end(self) -> bool:
         """End all processes and close all pipes; see processes.end_job. May be called again."""

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
-from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory, is_loopback_up
+from hockney.machine.limits import SHARED_BYTES_OF_RANK, free_shared_memory
 from hockney.machine.warned import fix_of, kinds_in
 from hockney.units import listed
 from hockney.worker.answers import PREFIX, Rank
@@ -49,11 +49,8 @@ _BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS")  # also where a page o
 
 
 def limits_met(said: str) -> list[str]:
-    """The limits of the system that a library complains of, by their kind in machine/warnings.toml.
-
-    Some libraries end without a word where the loopback is down.
-    """
-    kinds = kinds_in(said) or ([] if is_loopback_up() else ["loopback"])
+    """The limits of the system that a library complains of, by their kind in machine/warnings.toml."""
+    kinds = kinds_in(said)
     is_full = _BUS_ERROR.search(said) and (free_shared_memory() or 0) < 8 * SHARED_BYTES_OF_RANK
     return [*kinds, "shm"] if is_full and "shm" not in kinds else kinds
 

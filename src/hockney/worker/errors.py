@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from hockney.errors import HockneyError
+from hockney.units import counted
 
 
 class WorkerError(HockneyError):
@@ -50,7 +52,7 @@ class LaunchFailed(WorkerError):
         self, launcher: str, reason: str, said: str = "", *, timed_out: bool = False, remedy: str = ""
     ) -> None:
         self.timed_out = timed_out
-        text = f"{launcher} did not start the worker: {reason}"
+        text = f"{launcher} did not start the ranks: {reason}"
         said = said.removeprefix(f"{launcher}: ")
         super().__init__(f"{text}; {launcher} said: {said}" if said else text, remedy)
 
@@ -96,7 +98,11 @@ def how_to_wait_longer(limit_s: float) -> str:
 
 def _first_errors(output: str) -> str:
     """The first lines that say `error`, else the first lines at all: a missing header is followed by pages of noise."""
+    if absent := dict.fromkeys(re.findall(r"undefined reference to `([^']+)'", output)):
+        first, *others = absent
+        more = f" and {counted(len(others), 'more function')} are" if others else " is"
+        return f"{first}{more} not in the library"
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    marks = ("error", "undefined reference", "cannot find")
+    marks = ("error", "cannot find")
     errors = [line for line in lines if any(mark in line.lower() for mark in marks)]
     return " | ".join((errors or lines)[:3]) or "it gave no reason"

@@ -180,6 +180,8 @@ class WorkerSession:
         by themselves when rank 0 is gone.
         """
         self._ended = True
+        if not self._greeted:
+            self._files |= self.channel.shared_memory()
         gone = self.channel.end()
         if gone:
             processes.remove_unused(self._files)

@@ -43,6 +43,12 @@ def test_a_wrong_link_is_refused(text: str) -> None:
         parse_link(text)
 
 
+def test_a_link_out_of_range_is_named_as_it_was_given() -> None:
+    said = "--link 0.000001B/s has 1 error:\n  bytes_per_s: 1e-06: input should be greater than or equal to 1"
+    with pytest.raises(UsageError, match=said):
+        parse_network(None, "0.000001B/s", 1e9)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -115,7 +115,7 @@ def test_a_message_of_sqlite_with_damaged_bytes_is_a_sentence(
     [
         ("UPDATE run SET status = 'x' WHERE id = 1", "run 1 is damaged and left out", "runs"),
         ("UPDATE point SET bytes = 'x' WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
-        ("UPDATE launch SET cpus = '[' WHERE id = 2", "launch 2 of run 2 is damaged", "show"),
+        ("UPDATE launch SET cpus = '[' WHERE id = 2", "a launch of run 2 is damaged", "show"),
         ("UPDATE measurement SET batch = 0 WHERE id = 9", "a measurement of pingpong", "show"),
         ("UPDATE warning SET cause = x'00'", "a warning of run 2 is damaged", "show"),
         ("UPDATE measurement SET steal = 1.01 WHERE id = 9", "a measurement of pingpong", "show"),
@@ -131,7 +131,7 @@ def test_a_message_of_sqlite_with_damaged_bytes_is_a_sentence(
         ),
         ("UPDATE point SET ranks = 0 WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
         ("UPDATE point SET ranks = 1048577 WHERE id = 4", "a point of run 2 is damaged and left out", "show"),
-        ("UPDATE launch SET clock_ns = -1 WHERE id = 2", "launch 2 of run 2 is damaged", "show"),
+        ("UPDATE launch SET clock_ns = -1 WHERE id = 2", "a launch of run 2 is damaged", "show"),
     ],
 )
 def test_a_damaged_row_is_named_once_and_the_rest_is_shown(

@@ -358,6 +358,30 @@ def test_no_run_at_all(store: Store) -> None:
         store.find_run("last")
 
 
+def test_runs_that_are_all_damaged_are_not_called_none(store: Store, run_id: int, path: Path) -> None:
+    run_sql(path, "UPDATE run SET label = 'x'")
+    with (
+        pytest.warns(DamagedRowWarning, match=f"run {run_id} is damaged and left out"),
+        pytest.raises(WrongStoreError, match=f"run {run_id} is damaged; name another run, or restore the file"),
+    ):
+        store.find_run("last")
+
+
+def test_damaged_measurements_are_counted_and_points_without_another_named(
+    store: Store, run_id: int, path: Path
+) -> None:
+    sizes = [1 << power for power in range(5)]
+    store.add_points(run_id, map(make_point, sizes))
+    store.write_round(run_id, [make_measurement(make_point(size)) for size in (*sizes, 1)])
+    run_sql(path, "UPDATE measurement SET verified = 0 WHERE id > 1")
+    with pytest.warns(DamagedRowWarning) as said:
+        assert len(store.summaries(run_id)) == 1
+    counted, lost = (str(warning.message) for warning in said)
+    assert counted.endswith(f"5 measurements of run {run_id} are damaged and left out")
+    names = "; ".join(str(make_point(size)) for size in (8, 2, 4))  # as they were added
+    assert lost.endswith(f"run {run_id} has therefore no figure of {names}; and 1 more point")
+
+
 def test_snapshot_sees_one_moment(store: Store, run_id: int, path: Path) -> None:
     with Store.open(path, readonly=True) as reader:
         with reader.snapshot():

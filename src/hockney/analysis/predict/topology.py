@@ -9,7 +9,8 @@ from typing import Any
 
 from hockney.errors import UsageError
 from hockney.units import parse_rate_bytes_per_s, parse_time_ns
-from hockney.worker.toml_models import read_toml
+from hockney.worker.machine_schema import Link
+from hockney.worker.toml_models import read_toml, validated
 
 _WORD = re.compile(r"(torus|mesh):(\d{1,6}(?:x\d{1,6})*)")
 _TABLES = ("topology", "link", "ranks_per_node", "placement")
@@ -24,7 +25,9 @@ def parse_network(topology: str | None, link: str | None, rate_bytes_per_s: floa
     if link is not None:
         if (topology or "").endswith(".toml") and "link" in tables:
             raise UsageError(f"{topology} has links: leave out --link, or its [[link]]")
-        tables["link"] = [{**tables.get("link", [{}])[0], **parse_link(link), "source": "asked for"}]
+        given = {**tables.get("link", [{}])[0], **parse_link(link), "source": "asked for"}
+        validated(given, f"--link {link}", Link)
+        tables["link"] = [given]
     return tables
 
 

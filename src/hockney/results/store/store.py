@@ -55,19 +55,21 @@ class Store:
 
     def close(self) -> None:
         with self._border():
-            if self._has_written and not self._is_in_place():
+            if self._has_written and not self.is_in_place:
                 # SQLite leaves the log of a file that was moved where it is: its runs would lose their end, and the
                 # next file of that name would get it.
                 with contextlib.suppress(sqlite3.Error):
                     self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self.db.close()
 
-    def _is_in_place(self) -> bool:
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the file that was opened."""
         return opening.identity(self.path) == self._opened
 
     def check_place(self) -> None:
         """Raises StoreError if the path no longer leads to the file that was opened: a run in it may be lost."""
-        if not self._is_in_place():
+        if not self.is_in_place:
             raise StoreError(f"the results file {self.path} was removed, moved or replaced during this run")
 
     def __enter__(self) -> Store:
@@ -220,6 +222,8 @@ class Store:
             if number is not None and self._read("SELECT * FROM run WHERE id = ?", number):
                 return number
             labels: dict[int, str | None] = {row["id"]: row["label"] for row in reversed(self._runs())}
+            for row, _ in [] if labels else self._read("SELECT * FROM run ORDER BY id"):
+                self._run(row["id"])  # it is damaged, as all are
         if not labels:
             raise UsageError(f"there are no runs in {self.path} yet; measure one", argv=("hockney", "quick"))
         step = re.fullmatch(r"(.+)~(\d{1,18})", reference)
@@ -240,7 +244,7 @@ class Store:
         """All of a run but its points. Raises UsageError for an unknown number."""
         with self.snapshot():
             row = self._run(run_id)
-            launches, warned = dict(self._launches(row)), self._children(row, "warning", f"a warning of run {run_id}")
+            launches, warned = dict(self._launches(row)), self._children(row, "warning")
         return rows.stored_run(row, self._status(row), launches, tuple(map(rows.warning, warned)))
 
     def _run(self, run_id: int) -> rows.Row:
@@ -255,21 +259,21 @@ class Store:
         """Those of a run, by number. They are read again if there are new ones: they never change."""
         ids, known = self._launches_of.get(run["id"], (0, {}))
         if ids != run["launch_ids"]:
-            launches = self._children(run, "launch", f"launch {{id}} of run {run['id']}")
-            known = {row["id"]: rows.launch(row) for row in launches}
+            known = {row["id"]: rows.launch(row) for row in self._children(run, "launch")}
             self._launches_of[run["id"]] = run["launch_ids"], known
         return known
 
-    def _children(self, run: rows.Row, table: str, what: str) -> list[rows.Row]:
+    def _children(self, run: rows.Row, table: str) -> list[rows.Row]:
+        what = f"a {table} of run {run['id']}"
         found, ids = self._rows(what, "run_id", f"SELECT * FROM {table} WHERE run_id = ? ORDER BY id", run["id"])
-        self._compare(f"a {table} of run {run['id']}", run[f"{table}_ids"], ids[run["id"]])
+        self._compare(what, run[f"{table}_ids"], ids[run["id"]])
         return found
 
     def points(self, run_id: int) -> list[StoredPoint]:
         """All points of a run in the order they were added."""
         with self.snapshot():
             run = self._run(run_id)
-            points = self._children(run, "point", f"a point of run {run_id}")
+            points = self._children(run, "point")
         facts = json.loads(run["facts"])
         return [rows.stored_point(row, facts) for row in points]
 
@@ -278,7 +282,7 @@ class Store:
         with self.snapshot():
             run = self._run(run_id)
             launches = self._launches(run)
-            points = {row["id"]: row for row in self._children(run, "point", f"a point of run {run_id}")}
+            points = {row["id"]: row for row in self._children(run, "point")}
             stored, ids = self._rows(
                 f"a measurement of run {run_id}",
                 "point_id",
@@ -289,6 +293,11 @@ class Store:
         for point_id, row in points.items():
             if row["measurement_ids"] != ids[point_id]:
                 self._report(f"a measurement of {rows.stored_point(row, {}).point} {_IS_MISSING}")
+        sound = {row["point_id"] for row in stored}
+        lost = [str(rows.stored_point(points[each], {}).point) for each in points if each in ids and each not in sound]
+        if lost:
+            more = f"; and {counted(len(lost) - 3, 'more point')}" if lost[3:] else ""
+            self._report(f"run {run_id} has therefore no figure of {'; '.join(lost[:3])}{more}")
         definitions: dict[Any, Definition] = {}
         return [
             rows.measurement_summary(row, points[row["point_id"]]["transport"], launches, definitions)
@@ -342,12 +351,17 @@ class Store:
         """The sound rows, and the sum of the ids of all, by the column `parent`. The damaged are reported as `what`."""
         found: list[rows.Row] = []
         ids: Counter[Any] = Counter()
+        damaged: Counter[str] = Counter()
         for row, is_sound in self._read(query, *values):
             ids[row[parent]] += row["id"]
             if is_sound:
                 found.append(row)
             else:
-                self._report(f"{what.format_map(row)} is damaged and left out")
+                damaged[what.format_map(row)] += 1
+        for text, count in damaged.items():
+            kind, of, whole = text.removeprefix("a ").partition(" of ")
+            several = f"{counted(count, kind)}{of}{whole} are"
+            self._report(f"{several if count > 1 else f'{text} is'} damaged and left out")
         return found, ids
 
     def _row(self, table: str, row_id: int) -> rows.Row:

@@ -127,8 +127,8 @@ void hk_watch_done(hk_watch_t *watch, bool is_done)
     watch->is_done = is_done;
 }
 
-/* A library that is not closed leaves its shared memory, here MPICH's. The file is this job's: this process maps it. */
-static void remove_shared_memory(void)
+/* Here MPICH's. The file is this job's: this process maps it. */
+void hk_remove_shared_memory(void)
 {
     static const char start[] = "/dev/shm/mpich_shm_";
     char line[512];
@@ -151,7 +151,7 @@ static void *wait_for_end(void *argument)
     struct pollfd entry = {.fd = watch->fd}; /* no events requested: POLLHUP and POLLERR are always reported */
     for (;;) {
         if (poll(&entry, 1, -1) > 0 && entry.revents != 0) {
-            remove_shared_memory();
+            hk_remove_shared_memory();
             _exit(HK_EXIT_FAILED);
         }
     }

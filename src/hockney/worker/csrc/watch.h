@@ -24,4 +24,7 @@ void hk_watch_done(hk_watch_t *watch, bool is_done);
 /* End this process when the far end of fd closes; nothing needs to read fd. Call once. */
 hk_status_t hk_watch_end_of(hk_watch_t *watch, int fd);
 
+/* Remove the names of the files in shared memory that a library leaves if it is not closed. */
+void hk_remove_shared_memory(void);
+
 #endif

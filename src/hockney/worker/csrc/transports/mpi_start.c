@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../launched.h"
+#include "../watch.h"
 #include "mpi_hooks.h"
 
 /* Ranks are on one host if they share both memory and the host name. Two network namespaces of one machine share
@@ -68,6 +69,7 @@ static int mpi_start(const hk_args_t *args, int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     const int exit_code = run_ranks(args, local_rank);
     if (exit_code != HK_EXIT_OK) {
+        hk_remove_shared_memory();
         MPI_Abort(MPI_COMM_WORLD, exit_code); /* MPI_Finalize would wait for ended ranks */
     }
     MPI_Finalize();
