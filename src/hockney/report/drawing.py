@@ -214,7 +214,7 @@ def _figure(unit: Unit, value: float) -> str:
     if unit in ("ns", "bytes/s"):
         text = "0 " if not value else (format_ns if unit == "ns" else format_rate)(value)
         number, _, name = text.partition(" ")
-        return f"{float(number):g} {name}".strip()
+        return f"{float(number.replace(',', '')):g} {name}".strip()
     return f"×{value:.3g}" if unit == "ratio" else f"{value:.4g}"
 
 
