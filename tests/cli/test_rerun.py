@@ -200,15 +200,13 @@ def test_the_ending_of_a_run_names_its_results_file_and_can_be_copied(cli: Cli) 
     point = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--time", "0.2s")
     elsewhere = cli(*point, "--store", "my $runs.db")
     assert elsewhere.returncode in (0, 3)  # 3: no interval in so little time
-    command, *more = COMMAND.findall(elsewhere.stderr)
-    assert all(one.endswith("--store 'my $runs.db'") for one in more)
-    assert command in (f"{name} --store 'my $runs.db'" for name in ("explain 1", "run --resume 1"))
-    assert cli(*shlex.split(command)).returncode in (0, 3)
-    by_default = cli(*point)
-    assert COMMAND.findall(by_default.stderr)[0] in (
-        "explain 1",
-        "run --resume 1",
-    )  # the environment's still holds when it is copied
+    commands = COMMAND.findall(elsewhere.stderr)
+    assert commands
+    assert all(one.endswith(" --store 'my $runs.db'") for one in commands)
+    assert cli(*shlex.split(commands[0])).returncode in (0, 3)
+    by_default = COMMAND.findall(cli(*point).stderr)
+    assert by_default
+    assert not any("--store" in one for one in by_default)  # the environment's still holds when it is copied
 
 
 def test_notes_errors_and_documents_carry_it(

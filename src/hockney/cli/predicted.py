@@ -320,7 +320,7 @@ def _print_effects(effects: Sequence[Effect]) -> None:
         columns += [TableColumn("largest gain", right=True), TableColumn("of", wrap=True)]
     effective = [effect for effect in effects if max(map(abs, effect.gains.values()), default=0.0) >= _GAIN_MIN]
     render.title("Gain of each change")
-    render.table(columns, map(cells, effective))
+    render.table(columns, [cells(effect)[: len(columns)] for effect in effective])
     if idle := [_parameter(effect) for effect in effects if effect not in effective]:
         render.note(f"No effect: {', '.join(idle)}.")
 
