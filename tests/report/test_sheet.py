@@ -453,16 +453,16 @@ def test_two_launches_ask_for_a_third_unless_they_are_precise(
     [
         (Estimate(8320.0, 8240.0, 8400.0), False, ("8.32 us", "±1%")),
         (Estimate(8320.0, 4160.0, 8400.0), False, ("8.32 us", "±50%")),
-        (Estimate(8320.0, 4150.0, 8400.0), False, ("8.32 us", "(4.15–8.40)")),
+        (Estimate(8320.0, 4150.0, 8400.0), False, ("8.3 us", "(4.2–8.4)")),
         (Estimate(8320.0, 8240.0, 8400.0), True, ("8.32 us", "(8.24–8.40)‡")),
         (Estimate(194.0, 160.0, 194.65), True, ("194 ns", "(160–195)‡")),
         (Estimate(800e3, 800e3, 812e3), True, ("800 us", "(800–812)‡")),
         (Estimate(58.9, 58.5, 63.1), True, ("58.9 ns", "(58.5–63.1)‡")),
         (Estimate(100_000.0, 99_990.0, 100_010.0), True, ("100 us", "‡")),
         (Estimate(8320.0, 8320.0, 8320.0), True, ("8.32 us", "‡")),
-        (Estimate(8320.0, 125.0, 2.1e6), False, ("8.32 us", "(0.12–2,100.00)")),
+        (Estimate(8320.0, 125.0, 2.1e6), False, ("8.3 us", "(0.12–2,100)")),
         (Estimate(8320.0, 8320.0, 8320.0), False, ("8.32 us", "")),
-        (Estimate(0.0, 0.0, 12.0), True, ("0.00 ns", "(0.00–12.00)‡")),
+        (Estimate(0.0, 0.0, 12.0), True, ("0 ns", "(0–12)‡")),
     ],
 )
 def test_a_wide_interval_is_printed_with_both_ends(time: Estimate, is_range: bool, texts: tuple[str, str]) -> None:
@@ -486,11 +486,11 @@ def test_a_value_is_within_its_ends_as_printed(text: Callable[[float], str], sca
         value = scale * 1.0123**number if number < 1200 else scale * (number - 1199) * 512
         for below, above in ((1.0, 1.0014), (0.996, 1.0), (0.93, 1.04), (0.1, 1.0), (0.9, 30.0)):
             shown, bounds = figure_text(Estimate(value, value * below, value * above), text, is_range=True)
-            assert shown == text(value)
-            if bounds != "‡":
+            if bounds == "‡":
+                assert shown == text(value)
+            else:
                 ends = bounds.removeprefix("(").removesuffix(")‡").split("–")
                 digits = [shown.partition(" ")[0], *ends]
                 low, high = (float(end.replace(",", "")) for end in ends)
                 assert low <= float(digits[0].replace(",", "")) <= high, (shown, bounds)
-                assert len({len(each.partition(".")[2]) for each in digits}) == 1, (shown, bounds)
                 assert all(re.fullmatch(r"\d{1,3}(,\d{3})*(\.\d+)?", each) for each in digits), (shown, bounds)

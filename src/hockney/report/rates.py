@@ -77,7 +77,7 @@ def _result(group: Sequence[SustainedRate]) -> str:
         others = f", with {counted(len(equal), 'other')} within 2 %" if equal else ""
         quickest = min((best, *equal), key=lambda rate: rate.p50_ns or math.inf)
         if quickest.p50_ns and best.p50_ns and quickest.p50_ns < 0.9 * best.p50_ns:
-            others += f" (in_flight={dict(quickest.point.options)['in_flight']} has the shortest p50)"
+            others += f" (in_flight={dict(quickest.point.options).get('in_flight', 1)} has the shortest p50)"
         return f"{best.point}: {format_messages(best.sustained_hz or 0)} is the highest{others}." * (len(group) > 1)
     lowest = min(group, key=lambda rate: rate.missed_hz or math.inf)
     even, p99_ns = f"{lowest.point}: even {format_messages(lowest.missed_hz or 0)}", lowest.missed_p99_ns or 0.0

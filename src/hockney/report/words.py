@@ -51,18 +51,29 @@ def machine_text(facts: dict[str, Any]) -> str:
 def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool = False) -> tuple[str, str]:
     """A value and its bounds: `8.32 us`, `±2%`, rounded up; of an exact value without bounds.
 
-    Both ends, `(2.14–33.20)` with as many decimals as the value, where they are wider than half of it. A range has both
-    ends, too, with its mark; the mark only where they are printed alike. `text` is that of a number in its unit.
+    Both ends, `8.3 us`, `(2.1–33)`, where they are wider than half of the value; all three with two digits, or three if
+    the ends are less than a factor of two apart. A range has both ends, too, with its mark; the mark only where they are
+    printed alike. `text` is that of a number in its unit.
     """
     shown = text(value.value)
     if not is_range and (value.low == value.high or value.relative <= ROUGH):
         return shown, percent_text(value.relative) if value.low != value.high else ""
-    number = shown.partition(" ")[0].replace(",", "")
-    printed, decimals = float(number), len(number.partition(".")[2])
+    number, _, name = shown.partition(" ")
+    printed = float(number.replace(",", ""))
     ratio = value.value / printed if value.value and printed else 1.0
     unit = min(_UNITS, key=lambda unit: abs(math.log(ratio / unit)))
-    ends = [f"{end:,.{decimals}f}" for end in (min(value.low / unit, printed), max(value.high / unit, printed))]
-    return shown, (f"({'–'.join(ends)})" if ends[0] != ends[1] else "") + RANGE_MARK * is_range
+    digits = 2 if value.high >= 2 * value.low else 3
+    number, low, high = (_digits_text(each / unit, digits) for each in (value.value, value.low, value.high))
+    if low == high:
+        return shown, RANGE_MARK * is_range
+    return f"{number} {name}".rstrip(), f"({low}–{high}){RANGE_MARK * is_range}"
+
+
+def _digits_text(number: float, digits: int) -> str:
+    """`8.3`, `33` or `13,100`: with so many significant digits."""
+    rounded = float(f"{number:.{digits}g}")
+    decimals = digits - 1 - math.floor(math.log10(abs(rounded))) if rounded else 0
+    return f"{rounded:,.{max(0, decimals)}f}"
 
 
 def known_text(value: float | None, text: Callable[[float], str], unknown: str = "") -> str:

@@ -8,6 +8,10 @@ const NO_TEXT = "–";
 function decimal(value, digits) {
   return value.toFixed(digits).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, ",");
 }
+function significant(value, digits) {
+  const rounded = parseFloat(value.toPrecision(digits));
+  return decimal(rounded, rounded ? Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(rounded)))) : 0);
+}
 function scaled(value, units) {
   if (value === 0) return "0";
   const [name, scale] = units.find((unit) => Math.abs(value) >= unit[1] * 0.9995) || units[units.length - 1];
@@ -41,18 +45,18 @@ const UNIT_TEXT = {
   "": plainNumber,
 };
 
-// `2.10 us ±3%`, or `8.32 us (2.14–33.20)‡` of a range: as figure_text of report/words.py on the screen.
+// `2.10 us ±3%`, or `8.3 us (2.1–33)‡` of a range: as figure_text of report/words.py on the screen.
 function withInterval(value, low, high, text, isRange) {
   if (low === null || high === null || low === undefined || (low === high && !isRange)) return text(value);
   const percent = Math.ceil(100 * Math.max(high - value, value - low) / value);
   if (percent <= 50 && !isRange) return `${text(value)} ±${percent}%`;
-  const number = text(value).split(" ")[0].replaceAll(",", ""), printed = parseFloat(number);
+  const [number, name = ""] = text(value).split(" "), printed = parseFloat(number.replaceAll(",", ""));
   const ratio = value && printed ? value / printed : 1, distance = (unit) => Math.abs(Math.log(ratio / unit));
   const unit = [1000, 1024].flatMap((base) => [0, 1, 2, 3, 4].map((power) => base ** power))
     .reduce((best, each) => (distance(each) < distance(best) ? each : best));
-  const digits = (number.split(".")[1] || "").length;
-  const [from, to] = [Math.min(low / unit, printed), Math.max(high / unit, printed)].map((end) => decimal(end, digits));
-  return [text(value), (from !== to ? `(${from}–${to})` : "") + (isRange ? "‡" : "")].join(" ").trim();
+  const digits = high >= 2 * low ? 2 : 3, mark = isRange ? "‡" : "";
+  const [rough, from, to] = [value, low, high].map((end) => significant(end / unit, digits));
+  return from === to ? `${text(value)} ${mark}`.trim() : `${`${rough} ${name}`.trim()} (${from}–${to})${mark}`;
 }
 
 // An element of its name, attributes, and children that are texts or elements: text is never read as HTML.
