@@ -52,8 +52,8 @@ def figure_text(value: Estimate, text: Callable[[float], str], *, is_range: bool
     """A value and its bounds: `8.32 us`, `±2%`, rounded up; of an exact value without bounds.
 
     Both ends, `8.3 us`, `(2.1–33)`, where they are wider than half of the value; all three with two digits, or three if
-    the ends are less than a factor of two apart. A range has both ends, too, with its mark; the mark only where they are
-    printed alike. `text` is that of a number in its unit.
+    the ends are less than a factor of two apart. A range has both ends, too, with its mark; only the mark where they
+    are printed alike. `text` is that of a number in its unit.
     """
     shown = text(value.value)
     if not is_range and (value.low == value.high or value.relative <= ROUGH):
