@@ -349,7 +349,7 @@ def _left_out(machine: MachineModel, pairs: CostClass) -> Iterator[str]:
     )
     if _shares_nodes(machine):
         yield "ranks_per_node"
-    if isinstance(machine.topology, Torus | Mesh) and machine.topology.turn_ns:
+    if isinstance(machine.topology, Torus) and machine.topology.turn_ns:
         yield "topology.turn_ns"
     given = {name for segment in pairs.segment for name in segment.costs()}
     left_out = ("both", "node", "duplex", "rest", "exchange", "late", "ack")

@@ -76,7 +76,7 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Shows how fast hockney itself is, as ratios of programs measured in alternation.",
-        epilog=f"Parts: {', '.join(PARTS)}; all of them take 15 to 20 minutes. Leave the machine alone meanwhile.",
+        epilog=f"Parts: {', '.join(PARTS)}; all of them take 35 minutes. Leave the machine alone meanwhile.",
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure; everything if none is named")
     parser.add_argument("--short", action="store_true", help="few repetitions: does it work, not how fast is it")

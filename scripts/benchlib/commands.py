@@ -21,6 +21,7 @@ from tests.large import TRANSPORTS, store_large_run
 from tests.report.html.made import write_large_page
 
 import hockney
+from hockney.cli.progress import FIRST_FIGURE
 from hockney.errors import ExitCode, HockneyError
 from hockney.model import MachineProbe
 from hockney.stats import State, classify, median, place, time_of
@@ -202,7 +203,7 @@ def _first_figure_s(store: Path) -> float:
         assert process.stderr is not None
         took_s = None
         for line in process.stderr:
-            if line.startswith("  first look: "):
+            if line.startswith(FIRST_FIGURE):
                 took_s = time.perf_counter() - begin_s
                 process.send_signal(signal.SIGTERM)
                 break

@@ -84,7 +84,7 @@ def test_an_impact_of_few_rounds_has_no_interval_and_a_remedy(cli: Cli, tmp_path
     store_impact(tmp_path / "results.db", rounds=3)
     printed = cli("show", "--tables").stdout
     assert "3.00x –" in printed
-    assert "–: too few rounds for an interval. Resume run 1: `hockney run --resume 1" in printed
+    assert "–: too few rounds for an interval. Continue: `hockney run --resume 1" in printed
 
 
 def test_percentiles_of_few_samples_are_not_printed(cli: Cli, tmp_path: Path) -> None:

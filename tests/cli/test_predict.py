@@ -36,7 +36,8 @@ def test_the_times_on_a_model_are_printed(cli: Cli, made_up: Path) -> None:
     ended = cli("predict", "pingpong,put", "--machine", "m.toml", "--bytes", "8,1K")
     assert (ended.returncode, ended.stderr) == (3, "")  # there are no puts
     rows = [line.split() for line in ended.stdout.splitlines() if line.startswith("pingpong, 2")]
-    assert rows == [["pingpong,", "2", "ranks", *row] for row in (["8", "B", "1.18", "us"], ["1", "KiB", "1.69", "us"])]
+    said = ["8 B 1.18 us 6.76 MB/s", "1 KiB 1.69 us 605 MB/s"]
+    assert [" ".join(row) for row in rows] == [f"pingpong, 2 ranks {text}" for text in said]
     assert "put and get" in ended.stdout
     assert not (made_up.parent / "results.db").exists()
 

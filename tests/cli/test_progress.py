@@ -63,7 +63,7 @@ def test_a_run_without_enough_time(cli: Cli) -> None:
     ended = cli("run", "pingpong", "-t", "shm", "--bytes", "8,64,1K", "--time", "1ms")
     shown = ended.stdout.replace("\n  ", " ")
     assert shown.count("3 of 3 figures have too few measurements in one machine state for an interval (‡).") == 1
-    advice = "Measure run 1 again with 6 launches: `hockney run pingpong -t shm --bytes 8,64,1K --launches 6 --time 1s`"
+    advice = "Continue: `hockney run --resume 1`"
     assert advice in shown
     said = " ".join(ended.stderr.split())
     assert f"; time is up; nothing is known to 1 % yet. {advice}." in said

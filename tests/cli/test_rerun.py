@@ -152,9 +152,7 @@ def test_an_argument_that_begins_like_an_option_stays_one() -> None:
 
 
 def test_a_run_that_has_not_made_its_launches_is_resumed() -> None:
-    assert fix_text(repeated("hockney run pingpong", plan={"launches": 10})) == (
-        "Resume run 1: `hockney run --resume 1`"
-    )
+    assert fix_text(repeated("hockney run pingpong", plan={"launches": 10})) == "Continue: `hockney run --resume 1`"
 
 
 def test_the_variables_of_the_run_come_before_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,4 +233,4 @@ def test_findings_carry_it(filled_store: Path, capsys: pytest.CaptureFixture[str
     assert all(option in command for command in commands if not command.startswith(("doctor", "list")))
     assert execute(["explain", "--json", "--store", str(filled_store)]) == 0
     notes = json.loads(capsys.readouterr().out)["notes"]
-    assert notes[0]["fix"]["command"] == f"hockney run mine --launches 6 {option}"
+    assert notes[0]["fix"]["command"] == f"hockney run --resume 2 {option}"

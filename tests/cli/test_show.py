@@ -252,7 +252,7 @@ def test_launches_are_those_of_the_figures(least: int, made: int, text: str, cli
 
 
 def test_launches_in_different_machine_states_are_not_said_to_be_combined(cli: Cli, tmp_path: Path) -> None:
-    """As after a resume on a busy machine: no figure covers both, and one more would narrow none of them."""
+    """As after a stop on a busy machine: no figure covers both; a resume makes a third, and more."""
     with stored(tmp_path) as (store, number):
         for index, floor_ns in enumerate([27.0, 184.0]):
             launch = store.add_launch(number, make_launch(index=index, cpus=(0, 1)))
@@ -262,7 +262,7 @@ def test_launches_in_different_machine_states_are_not_said_to_be_combined(cli: C
     output = " ".join(shown(cli, "--all").split())
     assert "1 launch (of 2)." in output
     assert "Intervals cover one launch only" in output
-    assert "--resume" not in output
+    assert "Continue: `hockney run --resume 1`" in output
     with Store.open(tmp_path / "results.db", readonly=True) as store:
         assert [note.code for note in explain_run(Run(store, number)).notes] == ["one launch"]
 

@@ -17,12 +17,15 @@ from tests.measure.contended_machine import ContendedMachine
 from tests.measure.made_up_machine import Machine
 from tests.measure.test_run import Silent
 
+from hockney.errors import UsageError
 from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Recorder
 from hockney.model import Measurement, Point, PointStatus
+from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.stats import BETWEEN_LAUNCHES
 from hockney.worker.catalogue import Catalogue
 
 CATALOGUE = Catalogue({}, {"shm": make_transport("shm")}, ())
@@ -86,7 +89,7 @@ def measured(
     monkeypatch.setattr(running, "Watch", lambda *_: SimpleNamespace(read=lambda: Moment(0.0)))
     monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=clock, time=clock))
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [])
-    plan = Plan("test", POINTS, precision=0.02, time_s=60.0, launches=6, **more)
+    plan = replace(Plan("test", POINTS, precision=0.02, time_s=60.0, launches=6), **more)
     with Store.open(path) as store:
         run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test", seed=5).run_id
         rows = store.points(run_id)
@@ -139,3 +142,19 @@ def test_a_resumed_run_of_several_launches_makes_short_ones(monkeypatch: pytest.
         launches = Counter(each.launch_id for row in store.points(run_id) for each in store.measurements(row).values())
     assert len(launches) > max(before) + 5
     assert max(list(launches.values())[max(before) :]) <= 8 * len(POINTS)
+
+
+def test_a_finished_run_of_one_launch_gets_others_when_it_is_resumed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Two at least, even if all is precise: an interval over two launches would be wider than that of one."""
+    path = tmp_path / "r.db"
+    precise, _, before = measured(monkeypatch, path, None, launches=1)
+    assert (precise, set(before)) == (len(POINTS), {1})
+    with Store.open(path) as store:
+        running.resume("1", CATALOGUE, store, Silent())
+        run = Run(store, 1)
+        assert run.launch_count >= 3
+        assert {figure.interval_over for figure in run.shown} == {BETWEEN_LAUNCHES}
+        with pytest.raises(UsageError, match="nothing to resume"):
+            running.resume("1", CATALOGUE, store, Silent())

@@ -300,8 +300,9 @@ def test_ctrl_c_keeps_every_round_and_resume_continues(catalogue: Catalogue, tmp
     assert measurements == [5, 5]
 
 
-def test_a_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path: Path) -> None:
-    outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=1e-6)
+def test_a_stopped_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path: Path) -> None:
+    stop = Silent(stop_after_rounds=3)
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=stop, precision=1e-6, time_s=0.2)
     with Store.open(tmp_path / "r.db") as store:
         running.resume("last", catalogue, store, Silent())
         measurements = len(store.measurements(store.points(outcome.run_id)[0]))
@@ -312,9 +313,11 @@ def test_a_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path:
     assert reason.endswith(f"; measurements in all: {measurements}")
 
 
-@pytest.mark.parametrize(("launches", "counted"), [(1, 1), (2, 0)])
+@pytest.mark.parametrize(
+    ("launches", "end", "counted"), [(1, RunStatus.STOPPED, 1), (1, RunStatus.DONE, 0), (2, RunStatus.DONE, 0)]
+)
 def test_precise_points_of_one_launch_stay_so_and_those_of_several_are_judged_again(
-    launches: int, counted: int, catalogue: Catalogue, tmp_path: Path
+    launches: int, end: RunStatus, counted: int, catalogue: Catalogue, tmp_path: Path
 ) -> None:
     begins: list[tuple[bool, int]] = []
 
@@ -327,12 +330,13 @@ def test_precise_points_of_one_launch_stay_so_and_those_of_several_are_judged_ag
     with Store.open(tmp_path / "r.db") as store:
         store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)
         store.set_status(outcome.run_id, LARGE, PointStatus.TIME_UP)
+        store.finish_run(outcome.run_id, end)
         running.resume("last", catalogue, store, StopsAtOnce())
     assert begins == [(True, counted)]
 
 
 def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
-    outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=0.9, time_s=20)
+    outcome = measure(catalogue, tmp_path / "r.db", SMALL, precision=0.9, time_s=20, launches=2)
     assert {status for status, _ in statuses(tmp_path / "r.db", outcome.run_id).values()} == {PointStatus.PRECISE}
     with Store.open(tmp_path / "r.db") as store, pytest.raises(UsageError, match="nothing to resume"):
         running.resume("last", catalogue, store, Silent())
@@ -344,7 +348,7 @@ def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catal
     with Store.open(path) as store:
         for never in (make_info(suite="health"), make_info(plan={"interleaved": 1})):  # which cannot be resumed
             store.finish_run(store.create_run(never, [SMALL]), RunStatus.STOPPED)
-    complete = measure(catalogue, path, SMALL, precision=0.9, time_s=20)
+    complete = measure(catalogue, path, SMALL, precision=0.9, time_s=20, launches=2)
     with Store.open(path) as store:
         assert running.resume("", catalogue, store, Silent(stop_after_rounds=5)).run_id == stopped.run_id
         store.delete_runs([stopped.run_id])

@@ -167,15 +167,15 @@ def test_a_damaged_results_file_is_wrong_usage_also_for_resume(tmp_path: Path) -
 
 def test_contention_in_a_resumed_run_carries_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(*_: object, when: str, **__: object) -> list[Warning_]:
-        return [Warning_("load", "machine", f"{when}, other programs kept 3.0 CPUs busy.", "Stop them.")]
+        return [Warning_("load", "machine", f"Other programs used 3.0 CPUs {when}.", "Stop them.")]
 
     monkeypatch.setattr(running, "warnings_before", busy)
     with Store.open(tmp_path / "r.db") as store:
         catalogue, plan = load(libraries=()), Plan("test", (make_point(8), make_point(64)), precision=1e-6, time_s=0.1)
         running.measure(plan, catalogue, store, Silent(), command="test")
         running.resume("last", catalogue, store, Silent())
-        said = [warning.cause.partition(",")[0] for warning in store.run(1).warnings if warning.kind == "load"]
-    assert said == ["When the run began", "When the run went on"]
+        said = [warning.cause.partition("CPUs ")[2] for warning in store.run(1).warnings if warning.kind == "load"]
+    assert said == ["when the run began.", "when the run went on."]
 
 
 @pytest.fixture
@@ -196,8 +196,8 @@ def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
     shown = call(path, "show", "1", "--json")
     causes = [warning["cause"] for warning in json.loads(shown.stdout)["warnings"] if warning["kind"] == "others"]
     assert causes == [
-        "During 3 of 3 launches, other programs kept 1.5 CPUs busy.",
-        "During 2 of 2 more launches, other programs kept 1.5 CPUs busy.",
+        "Other programs used 1.5 CPUs during 3 of 3 launches.",
+        "Other programs used 1.5 CPUs during 2 of 2 more launches.",
     ]
     assert {*causes} <= {*disturbed}
 
@@ -209,7 +209,7 @@ def test_the_load_of_other_programs_is_a_warning_before_and_after_a_stop(tmp_pat
         running.measure(plan, catalogue, store, Silent(stop_after_rounds=2), command="test")
         running.resume("last", catalogue, store, Silent())
         causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "others"]
-    assert [cause.partition(",")[0] for cause in causes] == ["While the run measured", "While the run went on"]
+    assert [cause.partition("CPUs ")[2] for cause in causes] == ["while the run measured.", "while the run went on."]
 
 
 def test_a_launcher_that_never_answers_is_waited_for_once(

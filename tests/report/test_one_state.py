@@ -36,7 +36,7 @@ def test_the_reason_for_missing_intervals_is_printed_once(tmp_path: Path, capsys
     sizes = (0, 32, 65536)
     seldom = [oneway(size, 100.0, measurements=1) for size in sizes]
     text = shown_run(tmp_path, "scabench", seldom, capsys)
-    advice = re.compile(r"measurements\s+for\s+an\s+interval\.?\s+Measure run\s+1\s+again\s+with\s+6\s+launches")
+    advice = re.compile(r"measurements\s+for\s+an\s+interval\.\s+Continue:\s+`hockney\s+run\s+--resume\s+1`")
     assert len(advice.findall(text)) == 1
     often = [oneway(size, 100.0) for size in sizes]
     assert not advice.search(shown_run(tmp_path, "scabench", often, capsys))

@@ -436,11 +436,17 @@ def test_the_harness_takes_a_whole_repetition_of_its_ping_pong(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("status", [PointStatus.TIME_UP, PointStatus.PRECISE])
-def test_two_launches_ask_for_a_third_unless_they_are_precise(
+def test_two_launches_ask_for_a_third_unless_all_were_asked_for_and_are_precise(
     status: PointStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A run whose points are all precise cannot be resumed."""
-    store_run(tmp_path / "r.db", "quick", [replace(LATENCY, measurements=18, scatter=0.3)], launches=[{}, {"index": 2}])
+    store_run(
+        tmp_path / "r.db",
+        "quick",
+        [replace(LATENCY, measurements=18, scatter=0.3)],
+        launches=[{}, {"index": 2}],
+        plan={"launches": 2},
+    )
     with Store.open(tmp_path / "r.db") as store:
         store.set_status(1, LATENCY.point, status)
     text = shown(tmp_path, capsys)

@@ -445,7 +445,7 @@ def test_each_rank_on_an_unknown_cpu_has_a_separate_place() -> None:
 def test_a_cpu_is_contended_from_6_percent_above_the_faster_of_two_levels(
     quick: int, slow: int, ratio: float, limit: float
 ) -> None:
-    assert pace_limit([1.0] * quick + [ratio] * slow) == pytest.approx(limit)
+    assert pace_limit(np.array([1.0] * quick + [ratio] * slow)) == pytest.approx(limit)
 
 
 @pytest.mark.parametrize(("ratio", "are_separate"), [(GAP * 0.99, False), (GAP * 1.01, True)])

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hockney.errors import Fix, UsageError
-from hockney.model import NOT_MEASURED, PointStatus, RunInfo, RunStatus, split_placed
+from hockney.model import NOT_MEASURED, PointStatus, RunInfo, split_placed
+from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.hosts import Host, fold_hosts, parse_hosts
 
 if TYPE_CHECKING:
@@ -61,13 +62,11 @@ def same_places(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]
 
 
 def further(run: Run) -> Fix | None:
-    """What narrows the figures of a run, if anything. Not a second launch, which may meet another machine state."""
-    is_begun = run.status in (RunStatus.STOPPED, RunStatus.KILLED) or run.info.plan.get("deadline_ns") is not None
-    goes_on = is_begun or any(each.n_launches > 1 for each in run.shown)
-    if not goes_on and (fix := more_launches(run.id, run.info, LAUNCHES_WANTED)).code != "resume":
-        return fix
-    left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
-    return resume(run.id, run.info) if left else None
+    """What narrows the figures of a run, if anything."""
+    plan, left = run.info.plan, {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
+    is_of_one = plan.get("launches", 1) == 1 and plan.get("deadline_ns") is None  # then it gets others
+    is_of_one &= run.launch_count < LAUNCHES_MIN and not all(each.is_exact for each in run.shown)
+    return resume(run.id, run.info) if left or is_of_one else None
 
 
 def resume(run: int, info: RunInfo) -> Fix:

@@ -52,7 +52,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "interleaved": comparison.interleaved,
         "margin": comparison.margin,
         "differences": comparison.differences,
-        "disturbances": comparison.contention,
+        "contention": comparison.contention,
         "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
         "explained_by_chance": comparison.by_chance,
         "confidence": CONFIDENCE,

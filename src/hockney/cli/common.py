@@ -178,7 +178,7 @@ def together(*options: Callable[[Function], Function]) -> Callable[[Function], F
     return add
 
 
-_HOSTS = (
+host_options = together(
     click.option(
         "--hosts",
         multiple=True,
@@ -186,20 +186,16 @@ _HOSTS = (
         help="Hosts: n1,n2 or n[1-4]; n1:2 for two ranks. [default: the batch job's]",
     ),
     file_option("--hostfile", help="Run on the hosts in FILE, one on a line."),
-)
-_REACHED = (
     click.option(
         "--launcher", metavar="NAME", help="Start ranks with mpiexec, srun, ssh, flux or a template. [default: auto]"
     ),
     click.option("--interface", metavar="NAME", help="The network interface of each host to use. [default: any]"),
 )
-host_options = together(*_HOSTS, *_REACHED)
 place_options = together(
-    *_HOSTS,
+    host_options,
     click.option(
         "--per-node", multiple=True, metavar="N,…", help="Fill each host with N ranks. [default: spread evenly]"
     ),
-    *_REACHED,
     click.option("--cpus", multiple=True, metavar="CPU,…", help="Pin rank 0 to the first CPU and so on: 0,2 or 0-3."),
     click.option(
         "--map",

@@ -183,11 +183,8 @@ def _print(comparison: Comparison, *, everything: bool) -> None:
     ]
     names = changes.names_of(comparison)
     ranges = [each for each in comparison.ranges if everything or not each.first.has(ReasonCode.NO_COMMON_STATE)]
-    render.table(
-        columns,
-        [changes.row(alike, comparison, names) for alike in ranges],
-        narrow=[changes.narrow_row(alike, comparison, names) for alike in ranges],
-    )
+    rows = [changes.row(alike, comparison, names) for alike in ranges]
+    render.table(columns, rows, narrow=changes.narrow_rows(ranges, comparison, names))
     said = [changes.footer(comparison)] if ranges else []
     below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
     if everything:

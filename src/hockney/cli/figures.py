@@ -117,7 +117,7 @@ def print_run(
 def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | None) -> list[str]:
     """Print one table, with states where they are not all the one `state`; returns its cells."""
     point = rows[0].point
-    kinds = {"", "stream" if _has_window(point) else ""}
+    kinds = {"", "stream" if _has_rate(point) else ""}
     kinds |= {"schedule"} if point.rate_hz else {"free", "events" if point.traits.events else ""}
     # A rank alone has no floor, and so no state.
     kinds |= {"states" if any(figure.state != state and point.ranks > 1 for figure in rows) else ""}
@@ -132,9 +132,9 @@ def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | 
     return [cell for cells in shown.values() for cell in cells]
 
 
-def _has_window(point: Point) -> bool:
-    """Whether several messages are in flight concurrently, so that a rate is more useful than a time."""
-    return "window" in dict(point.options)
+def _has_rate(point: Point) -> bool:
+    """Whether messages follow each other between two ranks, so that a rate is more useful than a time."""
+    return "window" in dict(point.options) or (point.is_stream and point.traits.links is not None)
 
 
 def _print_notes(run: Run, figures: Sequence[Figure], cells: Iterable[str], marks: str = "") -> None:
@@ -190,7 +190,7 @@ def _print_group(
     first = next(iter(points.values()))
     columns = [TableColumn("size", right=True, key=True, style="bold")]
     columns += [TableColumn(names.get(transport, transport), right=True) for transport in group]
-    rates = ("rate", "messages") if _has_window(first) else ("events", "rate") if first.traits.events else ()
+    rates = ("rate", "messages") if _has_rate(first) else ("events", "rate") if first.traits.events else ()
     values = {"time": _TIME, **{rate: _RATES[rate] for rate in rates if any(points)}}
     cells: list[str] = []
     for name, value in values.items():

@@ -31,7 +31,7 @@ from hockney.results.rates import HighestRates
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import Suite
-from hockney.units import RANKS_MAX, counted, format_bytes, format_duration_s, format_ns
+from hockney.units import RANKS_MAX, counted, format_bytes, format_duration_s, format_messages, format_ns, format_rate
 from hockney.worker.catalogue import load, matches, split_name
 from hockney.worker.machine_model import Model, load_model
 
@@ -280,11 +280,17 @@ def _print_times(rows: Sequence[Prediction]) -> None:
         WHAT[1]: lambda row: size_text(row.point),
         TableColumn("predicted", right=True, style="bold"): lambda row: format_ns(row.time_ns),
         **{TableColumn(title, right=True): cell for title, cell in bounds.items()},
+        TableColumn("events", right=True, optional=True): _events,
+        TableColumn("rate", right=True, optional=True): lambda row: known_text(row.bytes_per_s, format_rate),
         TableColumn("changed", right=True): lambda row: known_text(row.changed_ns, format_ns),
         TableColumn("change", right=True): _change,
         TableColumn("outside the fit", wrap=True): _outside,
     }
     render.records({column: text for column, text in columns.items() if any(map(text, rows))}, rows)
+
+
+def _events(row: Prediction) -> str:
+    return format_messages(1e9 / row.time_ns) if row.point.traits.events and row.time_ns > 0 else ""
 
 
 def _outside(prediction: Prediction) -> str:

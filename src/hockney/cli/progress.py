@@ -29,6 +29,7 @@ from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, cur
 from hockney.report.words import size_text
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
+FIRST_FIGURE = "  first figure: "  # scripts/bench waits for it
 _LOG_S = 30.0
 _LONG_S = 10.0  # a step that takes longer says so
 
@@ -100,7 +101,7 @@ class ProgressDisplay(Display):
         text = f"{name}: {format_ns(times_ns[len(times_ns) // 2])}"
         if point.transport not in self._seen:
             self._seen.add(point.transport)
-            self.say(f"  first figure: {text}")
+            self.say(f"{FIRST_FIGURE}{text}")
         self._unseen.discard(point)
         if not self._done and time.monotonic() >= self._end_s and self._unseen:
             self._end_s = math.inf

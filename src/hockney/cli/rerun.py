@@ -50,7 +50,7 @@ def error_text(error: HockneyError) -> str:
 
 
 def fix_text(fix: Fix) -> str:
-    """``Resume run 3: `hockney run --resume 3` ``; the sentence alone where there is no command."""
+    """``Continue: `hockney run --resume 3` ``; the sentence alone where there is no command."""
     from hockney.report.findings import fix_sentence  # as numerical libraries load in 0.1 s
 
     sentence, command = fix_sentence(fix), command_line(fix)

@@ -18,7 +18,7 @@ from hockney.cli.rerun import typed
 from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, fixed, launches_advice, of_warnings, padded, state_text
 from hockney.model import PointStatus, Warning_
 from hockney.report.findings import grouped, layer_text
-from hockney.report.sheet import COLUMNS, OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
+from hockney.report.sheet import OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
 from hockney.report.words import NOTHING, SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
@@ -40,11 +40,10 @@ def print_sheet(
     count = _print_head(run)
     busy = _busy(sheet)
     if busy is not None:
-        count += render.note(
-            f"{busy.cause} Figures are rough.{fixed(further(run)) or f' {busy.remedy}'}", style="yellow"
-        )
+        what = f"Busy: {busy.cause.removesuffix('.')}; figures are rough."
+        count += render.note(what + (fixed(further(run)) or f" {busy.remedy}"), style="yellow")
     if sheet.rows:
-        count += _print_rows(sheet, run, verbose=verbose)
+        count += _print_rows(sheet, run)
     else:
         changed = "No figure yet: the machine changed during every measurement."
         count += render.note(changed if sheet.states else "Nothing was measured.", style="yellow")
@@ -87,7 +86,7 @@ def _print_head(run: Run) -> int:
     return render.title(f"{machine}{' ' * room}{run.name}" if room > 1 else f"{machine} · {run.name}", first=True)
 
 
-def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
+def _print_rows(sheet: Sheet, run: Run) -> int:
     """Print the table, a part for each placement of the ranks, and its legend; returns the lines they take."""
     groups: dict[str, list[Row]] = {}
     for row in sheet.rows:
@@ -96,9 +95,7 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
     columns = [TableColumn("", style="bold", key=True)]
     if has_states:
         columns += [TableColumn("state", key=True), TableColumn("floor", right=True, key=True)]
-    shown = [column for column in COLUMNS if verbose or not column.is_extra]
-    shown = [column for column in shown if any(row.values[column.key] for row in sheet.rows)]
-    columns += [TableColumn(column.title, right=True) for column in shown]
+    columns += [TableColumn(column.title, right=True) for column in sheet.columns]
     rows: list[list[str] | str] = []
     for placement, members in groups.items():
         above = [placement[:1].upper() + placement[1:]] * bool(placement)
@@ -107,7 +104,7 @@ def _print_rows(sheet: Sheet, run: Run, *, verbose: bool) -> int:
             floor_ns = None if row.is_between_hosts else row.floor_ns
             state = [row.state, format_ns(floor_ns) if floor_ns else NOTHING] if has_states else []
             heads = [row.name + OTHER_STATE * (not has_states and _is_other(sheet, row)), *state]
-            texts = ((column.texts(row.values[column.key]), row.marks(column.key)) for column in shown)
+            texts = ((column.texts(row.values[column.key]), row.marks(column.key)) for column in sheet.columns)
             rows.append(heads + [padded(*text, marks) for text, marks in texts])
     narrow = [row if isinstance(row, str) else [_ENDS.sub(r"\2 \1", cell).strip() for cell in row] for row in rows]
     legend = _legend(sheet, run, [cell for row in rows if not isinstance(row, str) for cell in row])
@@ -165,7 +162,7 @@ def _legend(sheet: Sheet, run: Run, cells: Sequence[str]) -> Iterable[str]:
 def _print_definitions(sheet: Sheet, run: Run) -> None:
     render.title("Columns")
     render.item("half a round trip of one cache line between the two CPUs", head="floor")
-    for column in COLUMNS:
+    for column in sheet.columns:
         render.item(column.definition, head=column.title)
     for row in sheet.rows:
         if row.fit_from_bytes is not None and row.fit_to_bytes is not None:

@@ -181,7 +181,7 @@ def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
     # Without the launches that a check adds: with it as a baseline the next check would make ever more.
     made = len({launch.index for launch in stored.launches.values()})
-    launches = min(made, int(stored.info.plan.get("launches", made)))
+    launches = min(made, max(int(stored.info.plan.get("launches", made)), LAUNCHES_MIN))
     if launches < LAUNCHES_MIN:
         fix = more_launches(base_id, stored.info, LAUNCHES_WANTED)
         raise UsageError(

@@ -74,7 +74,7 @@ def check_up(duration_s: float = 1.5) -> Checkup:
     except WorkerError as error:
         missing.append(Missing("worker", error.reason, error.remedy or "repair that, or name another compiler with CC"))
         measured = PairFigures(why=str(error))
-    warnings = (*warnings_before(known, moment=moment, when="A moment ago"), *warnings_after(measured))
+    warnings = (*warnings_before(known, moment=moment, when="a moment ago"), *warnings_after(measured))
     return Checkup(known, moment, measured, warnings, tuple(missing))
 
 

@@ -129,7 +129,7 @@ def _measurement(point: Point, session: WorkerSession, *, is_exact: bool) -> Mea
 
 @dataclass(frozen=True)
 class Prediction:
-    """The time of a point in ns.
+    """The time of a point in ns; `bytes_per_s`: the rate of its payload, None without one.
 
     `low_ns` and `high_ns`: its 95 % interval, or `is_range`, as figures of the fit are; None where the model is given,
     and without draws. `outside_bytes`: of a point outside the sizes that the model was fitted to, the nearest of them.
@@ -142,6 +142,7 @@ class Prediction:
     high_ns: float | None = None
     outside_bytes: int | None = None
     is_range: bool = False
+    bytes_per_s: float | None = None
     changed_ns: float | None = None
 
 
@@ -217,7 +218,10 @@ def predict(
         seen_ns = [times.time_ns[point], *(draw[point] for draw in draws if point in draw)]
         low_ns, high_ns = (min(seen_ns), max(seen_ns)) if len(set(seen_ns)) > 1 else (None, None)
         about = (None, False) if fit is None else (fit.outside(point), fit.figures.has_ranges)
-        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, *about))
+        how = times.measured[point].definition if point in times.measured else None
+        payload_bytes = how.bytes_per_rep / how.divisor if how and seen_ns[0] > 0 else 0.0
+        per_s = payload_bytes / seen_ns[0] * 1e9 if payload_bytes else None
+        predictions.append(Prediction(point, seen_ns[0], low_ns, high_ns, *about, per_s))
     for number, (rate, row) in enumerate(zip(times.rates, predictions, strict=False)):
         low_hz, high_hz = (period_ns and 1e9 / period_ns for period_ns in (row.high_ns, row.low_ns))
         times.rates[number] = replace(rate, low_hz=low_hz, high_hz=high_hz, is_range=row.is_range)

@@ -33,6 +33,7 @@ from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo
 from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.results.store.lock import alone
 from hockney.results.traits import traits_json
+from hockney.stats.shift import LAUNCHES_MIN
 from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
@@ -139,7 +140,7 @@ def measure_variants(
                 recorder = Recorder(store, run_id, display)
                 yield _side(variant.plan, catalogue, recorder, info.facts, variant.environment)
 
-        return _carry_out(begin, catalogue, start, make_sampler, when="When the run began")
+        return _carry_out(begin, catalogue, start, make_sampler, when="when the run began")
 
 
 def _side(
@@ -234,7 +235,7 @@ def _carry_out(
     *,
     when: str | None = None,
 ) -> list[RunOutcome]:
-    """Measure all sides and store how each ended; `when` begins the warnings of contention now; None: no check."""
+    """Measure all sides and store how each ended; `when` is part of the warnings of load now; None: no check."""
     sides: list[Side] = []
     status = RunStatus.DONE
     with contextlib.ExitStack() as undo:
@@ -351,8 +352,9 @@ def _note_others(sides: Sequence[Side], watch: Watch) -> None:
 def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
     """Continue a run that was killed, was interrupted or ran out of time; without a reference the last such run.
 
-    Points that are not precise, failed or skipped get the plan's time again, and missing launches are made. Failures
-    stay failures, and the run PARTIAL. Raises UsageError for a run that cannot be resumed, with the reason.
+    Points that are not precise, failed or skipped get the plan's time again, and missing launches are made: of a
+    finished run of one launch two or more. Failures stay failures, and the run PARTIAL. Raises UsageError for a run
+    that cannot be resumed, with the reason.
     """
     run_id = store.find_run(reference or _last_unfinished(store))
     with alone(store.path, run_id):
@@ -419,6 +421,9 @@ def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, in
     plan = replace(plan, skipped=tuple(skipped))
     begun = _launches_begun(stored)
     ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
+    is_exact = all(row.point.transport in plan.virtual for row in measurable)
+    if plan.launches == 1 and ended and plan.deadline_ns is None and not is_exact:
+        plan = replace(plan, launches=LAUNCHES_MIN, more_launches=True)  # an interval over two would be wider
     left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
     if plan.launches > 1 and left < plan.launches:
         plan = replace(plan, refine=frozenset())  # the first launch has added the sizes
@@ -481,5 +486,5 @@ def _go_on(
         store.resume_run(stored.id)
         yield _side(plan, catalogue, Recorder(store, stored.id, display), known or {}, {})
 
-    (outcome,) = _carry_out(begin, catalogue, start, when="When the run went on" if known else None)
+    (outcome,) = _carry_out(begin, catalogue, start, when="when the run went on" if known else None)
     return outcome

@@ -44,7 +44,7 @@ def warnings_before(
     *,
     ranks: int = 2,
     moment: Moment | None = None,
-    when: str = "When the run began",
+    when: str = "when the run began",
     cpus: Sequence[int] = (),
     mapped: bool = False,
     uses: Collection[str] = ("mpi", "tcp"),
@@ -81,9 +81,9 @@ def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warnin
     if not busy:
         return []
     if len(launches) == 1:
-        when = "While the run went on" if goes_on else "While the run measured"
+        when = "while the run went on" if goes_on else "while the run measured"
     else:
-        when = f"During {len(busy)} of {len(launches)}{' more' if goes_on else ''} launches"
+        when = f"during {len(busy)} of {len(launches)}{' more' if goes_on else ''} launches"
     used_s: defaultdict[str, float] = defaultdict(float)
     for moment in busy:
         for program in moment.programs:
@@ -147,8 +147,10 @@ def _of_others(moment: Moment, when: str) -> Iterator[Warning_]:
     if moment.steal is not None and moment.steal > 0.01:
         yield warn_of("steal", when=when, share=moment.steal)
     if moment.busy_cpus is not None and moment.busy_cpus >= _BUSY_CPUS_MAX:
-        names = [f"{_called(program.name)} ({program.pid})" for program in moment.programs]
-        yield _busy(when, moment.busy_cpus, names)
+        pids: defaultdict[str, list[str]] = defaultdict(list)
+        for program in moment.programs:
+            pids[_called(program.name)].append(str(program.pid))
+        yield _busy(when, moment.busy_cpus, [f"{name} ({', '.join(each)})" for name, each in pids.items()])
 
 
 def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
@@ -170,7 +172,7 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield warn_of("container", name=container)
     names = library_settings(facts.get("environment") or {})
     if names:
-        yield warn_of("environment", names=listed([*names]))
+        yield warn_of("environment", names=", ".join(names))
 
 
 def _busy(when: str, cpus: float, names: Sequence[str]) -> Warning_:

@@ -5,38 +5,22 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.machine.files import read_toml
 from hockney.model import Point, curve_of, split_placed
 from hockney.report.names import readable_name
 from hockney.report.words import NOTHING, SHORT_MARK
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
-_REASONS: Mapping[ReasonCode, str] = {
-    ReasonCode.FAILED: "failed in run {run}: {message}",
-    ReasonCode.SKIPPED: "skipped in run {run}: {message}",
-    ReasonCode.NO_SAMPLES: "run {run} has no samples of this series",
-    ReasonCode.NO_STEADY_STATE: "the machine state changed during each of its measurements in run {run}",
-    ReasonCode.NO_COMMON_STATE: "no machine state in common: run {runs[0]} has {base}, run {runs[1]} has {new}",
-    ReasonCode.STATE_UNKNOWN: "another benchmark measured one of the runs, in an unknown machine state",
-    ReasonCode.OTHER_DEFINITION: "its times are defined differently in the two runs (docs/metrics.md)",
-    ReasonCode.FEW_LAUNCHES: (
-        "too few launches in this machine state: {base} in run {runs[0]}, {new} in run {runs[1]}; each needs {needed}"
-    ),
-    ReasonCode.FEW_PAIRS: "only {pairs} launch pairs measured it; it needs {needed}",
-    ReasonCode.WIDE_INTERVAL: "the interval is too wide: it includes changes of more than {by:.0%}",
-    ReasonCode.DRIFT: "the machine drifted by {by:.0%} between the runs ({shown_by})",
-    ReasonCode.NOT_SIGNIFICANT: (
-        "it is slower than allowed, but not significantly; a quieter machine or a baseline of more launches helps"
-    ),
-    ReasonCode.MAY_BE_CHANCE: "it is slower than allowed, but among {among} series that may be chance",
-}
+_REASONS: Mapping[str, str] = read_toml(Path(__file__).with_suffix(".toml"))["reason"]  # by the code
 
 
 def reason_text(reasons: Sequence[Reason]) -> str | None:
     """The reasons why a series is inconclusive, as one sentence; None without reasons."""
-    return "; ".join(_REASONS[reason.code].format(**_texts(reason.facts)) for reason in reasons) or None
+    return "; ".join(_REASONS[reason.code.value].format(**_texts(reason.facts)) for reason in reasons) or None
 
 
 def _texts(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,14 +43,18 @@ def row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[
     return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
 
-def narrow_row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[str]:
+def narrow_rows(ranges: Iterable[Range], comparison: Comparison, names: Mapping[str, str]) -> list[list[str]]:
     """The same for a narrow screen: no options that a whole pattern shares, and only the times of the first size."""
-    (name, _, _, *verdict), point = row(alike, comparison, names), alike.first.point
-    if len({change.point.options for change in comparison.changes if change.point.pattern == point.pattern}) == 1:
-        name = name.replace(point.pattern_text, point.pattern, 1)
-    times = [times_text(Range((alike.first,)), side) for side in (0, 1)]
-    more = "…" if len(alike.changes) > 1 else ""
-    return [name, *(time if time == NOTHING else f"{time}{more}" for time in times), *verdict]
+    kinds = Counter(pattern for pattern, _ in {(each.point.pattern, each.point.options) for each in comparison.changes})
+    rows = []
+    for alike in ranges:
+        (name, _, _, *verdict), point = row(alike, comparison, names), alike.first.point
+        if kinds[point.pattern] == 1:
+            name = name.replace(point.pattern_text, point.pattern, 1)
+        times = [times_text(Range((alike.first,)), side) for side in (0, 1)]
+        more = "…" if len(alike.changes) > 1 else ""
+        rows.append([name, *(time if time == NOTHING else f"{time}{more}" for time in times), *verdict])
+    return rows
 
 
 def names_of(comparison: Comparison) -> dict[str, str]:

@@ -158,17 +158,13 @@ class TransportFigures:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: `key` is its name in JSON, `unit` is "ns", "bytes/s" or "bytes", `pick` finds its value.
-
-    `is_extra`: a terminal shows it with -v only, as more columns than six need a second part of the table.
-    """
+    """A column: `key` is its name in JSON, `unit` is "ns", "bytes/s" or "bytes", `pick` finds its value."""
 
     title: str
     key: str
     unit: str
     definition: str
     pick: Callable[[TransportFigures], Value | None]
-    is_extra: bool = False
 
     @property
     def is_fitted(self) -> bool:
@@ -312,6 +308,13 @@ class Sheet:
     failures: tuple[Failure, ...]
     network: Network | None
     also_ready: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[Column]:
+        """The column with the floor, and those in which a row has a value."""
+        return [
+            column for column in COLUMNS if column is COLUMNS[0] or any(row.values[column.key] for row in self.rows)
+        ]
 
     @property
     def values(self) -> list[Value]:

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 import statistics
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hockney.errors import UsageError, unknown
 from hockney.model import MachineProbe, Place
@@ -106,12 +105,11 @@ def classify(probes: Sequence[MachineProbe]) -> list[State]:
         floors = [probes[number].floor_ns for number in numbers]
         for number, level in zip(numbers, levels_of(floors, reference), strict=True):
             levels[number] = level
-    limits = pace_limits(probes)
     states = [UNKNOWN] * len(probes)
     members: dict[tuple[str | None, str], list[int]] = {}
-    for number, (probe, level) in enumerate(zip(probes, levels, strict=True)):
+    for number, (probe, level, is_contended) in enumerate(zip(probes, levels, contended(probes), strict=True)):
         if level is not None:
-            is_quiet = level == MIXED.name or not is_contended(probe, limits)
+            is_quiet = level == MIXED.name or not is_contended
             members.setdefault((probe.reference, level if is_quiet else f"{level}, {CONTENDED}"), []).append(number)
     for (_, name), numbers in members.items():
         floors_ns = (floor_ns for number in numbers for floor_ns in probes[number].floor_ns or ())
@@ -236,44 +234,41 @@ def _divided(values: FloatArray) -> Iterator[FloatArray]:
 # the slow one.
 
 
-def is_contended(probe: MachineProbe, limits_ns: Mapping[Place, float]) -> bool:
-    """Whether any rank had less than a whole core just before or just after a measurement; False without paces."""
-    limits = [limits_ns.get(cpu, math.inf) for cpu in _cpus(probe)]  # none where it only shared its core
-    return any(
-        _shares_core(probe, when) or any(map(operator.gt, paces, limits))
-        for when, paces in enumerate(probe.pace_ns or ())
-    )
+def contended(probes: Sequence[MachineProbe]) -> list[bool]:
+    """Whether any rank had less than a whole core just before or just after each measurement; False without paces."""
+    import numpy as np
+
+    alike: dict[tuple[Place, ...], list[int]] = {}  # by the CPUs of the ranks; where they are not known, each is one
+    for number, probe in enumerate(probes):
+        if probe.pace_ns is not None:
+            ranks = len(probe.pace_ns[0])
+            cpus = probe.places if len(probe.places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
+            alike.setdefault(cpus, []).append(number)
+    known: list[tuple[tuple[Place, ...], list[int], FloatArray, Any]] = []
+    of_cpus: dict[Place, list[FloatArray]] = {}
+    for cpus, numbers in alike.items():
+        paces_ns = np.array([probes[number].pace_ns for number in numbers], dtype=float)  # measurement, when, rank
+        solo_ns = np.array([probes[number].solo_ns or (math.nan, math.nan) for number in numbers])
+        shares_core = paces_ns[:, :, 0] >= 1.25 * solo_ns  # ranks 0 and 1 were threads of one
+        known.append((cpus, numbers, paces_ns, shares_core))
+        for rank, cpu in enumerate(cpus):
+            of_cpus.setdefault(cpu, []).append(paces_ns[:, :, rank][~shares_core])
+    limits_ns = {cpu: pace_limit(np.concatenate(paces_ns)) for cpu, paces_ns in of_cpus.items()}
+    found = [False] * len(probes)
+    for cpus, numbers, all_ns, is_shared in known:
+        is_slow = (all_ns > [limits_ns[cpu] for cpu in cpus]).any(axis=2) | is_shared
+        for number, is_contended in zip(numbers, is_slow.any(axis=1).tolist(), strict=True):
+            found[number] = is_contended
+    return found
 
 
-def _shares_core(probe: MachineProbe, when: int) -> bool:
-    """Whether the ranks 0 and 1 were threads of one core, before (0) or after (1) a measurement."""
-    if probe.solo_ns is None or probe.pace_ns is None:
-        return False
-    return probe.pace_ns[when][0] >= 1.25 * probe.solo_ns[when]
-
-
-def pace_limits(probes: Iterable[MachineProbe]) -> dict[Place, float]:
-    """The pace of each CPU above which it is contended."""
-    paces_ns: dict[Place, list[float]] = {}
-    for probe in probes:
-        for when, paces in enumerate(probe.pace_ns or ()):
-            if not _shares_core(probe, when):
-                for cpu, pace_ns in zip(_cpus(probe), paces, strict=True):
-                    paces_ns.setdefault(cpu, []).append(pace_ns)
-    return {cpu: pace_limit(of_cpu) for cpu, of_cpu in paces_ns.items()}
-
-
-def _cpus(probe: MachineProbe) -> tuple[Place, ...]:
-    """The CPUs of the ranks; where they are not known, each rank is one."""
-    ranks = len(probe.pace_ns[0]) if probe.pace_ns else 0
-    return probe.places if len(probe.places) == ranks else tuple(("", -1 - rank) for rank in range(ranks))
-
-
-def pace_limit(paces_ns: Sequence[float]) -> float:
+def pace_limit(paces_ns: FloatArray) -> float:
     """The pace above which a CPU is contended; infinite where its paces have one level."""
+    import numpy as np
+
     # Sorted before some are left out: the result must not depend on which run came first.
-    known = sorted(pace_ns for pace_ns in paces_ns if 0 < pace_ns < math.inf)
-    logs = [math.log(pace_ns) for pace_ns in known[:: 1 + len(known) // 2000]]  # more only cost time
+    known = np.sort(paces_ns[(paces_ns > 0) & (paces_ns < math.inf)])
+    logs: list[float] = np.log(known[:: 1 + len(known) // 2000]).tolist()  # more only cost time
     n = len(logs)
     cut = _best_cut(logs)
     if min(cut, n - cut) < min(max(2, 0.01 * n), 8):

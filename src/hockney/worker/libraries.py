@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from hockney.machine.files import read_toml
 from hockney.worker import cache
 from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
@@ -97,7 +98,7 @@ class Kind:
     id: str
     name: str  # for people; {} is the version
     launcher: str  # in launch.LAUNCHERS
-    macros: tuple[str, ...] = ()
+    macros: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -234,38 +235,15 @@ def _launcher_kind(launcher: Path, probes: Probes) -> str:
     return str(answer["kind"])
 
 
-MPI = Search(
-    family="mpi",
-    variable="HOCKNEY_MPICC",
-    wrappers=("mpicc", "mpicc.openmpi", "mpicc.mpich", "mpiicx", "mpiicc"),
-    header="mpi.h",
-    launchers=("mpiexec", "mpirun", "mpiexec.hydra"),
-    kinds=(
-        Kind("openmpi", "Open MPI {}", "openmpi", ("OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION")),
-        Kind("intel", "Intel MPI {}", "intel", ("I_MPI_VERSION",)),
-        # MVAPICH is made of MPICH and says so, but its launcher has different options.
-        Kind("other", "another MPI {}", "mpiexec", ("MVAPICH2_VERSION",)),
-        Kind("other", "another MPI {}", "mpiexec", ("MVAPICH_VERSION",)),
-        Kind("mpich", "MPICH {}", "mpich", ("MPICH_VERSION",)),
-        Kind("other", "another MPI {}", "mpiexec"),
-    ),
-)
-SHMEM = Search(
-    family="shmem",
-    variable="HOCKNEY_OSHCC",
-    wrappers=("oshcc",),
-    header="shmem.h",
-    launchers=("oshrun", "shmemrun"),
-    kinds=(
-        Kind(
-            "openmpi",
-            "Open MPI {}, OpenSHMEM",
-            "oshrun",
-            ("OSHMEM_MAJOR_VERSION", "OSHMEM_MINOR_VERSION", "OSHMEM_RELEASE_VERSION"),
-        ),
-        Kind("other", "another OpenSHMEM", "mpiexec"),
-    ),
-)
+def _search(family: str) -> Search:
+    """That of libraries.toml."""
+    table = read_toml(Path(__file__).with_suffix(".toml"))[family]
+    kinds = tuple(Kind(**{**kind, "macros": tuple(kind["macros"])}) for kind in table["kind"])
+    names = tuple(table["wrappers"]), table["header"], tuple(table["launchers"])
+    return Search(family, table["variable"], *names, kinds)
+
+
+MPI, SHMEM = _search("mpi"), _search("shmem")
 
 
 # ---- PVM -------------------------------------------------------------------------------------------------------------

@@ -275,7 +275,6 @@ class Mesh(_Sourced):
 
     kind: Literal["mesh"] = "mesh"
     dimensions: Numbers
-    turn_ns: Ns = 0.0
 
     @property
     def shape(self) -> Shape:

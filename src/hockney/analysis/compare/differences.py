@@ -4,45 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from hockney.analysis.compare.values import COMMIT, CPU, HOST, VARIABLE, Contention, Difference
+from hockney.analysis.compare.values import COMMIT, HOST, VARIABLE, Contention, Difference
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.machine.facts import fact
+from hockney.machine.files import read_toml
 from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.worker.catalogue import split_name
 from hockney.worker.mpi_transport import split_library
 
 # Name -> its place in the facts (machine/facts.py), the most informative first.
-_FACTS = {
-    HOST: "hostname",
-    CPU: "cpu.model",
-    "microcode": "cpu.microcode",
-    "cores": "cpu.cores",
-    "logical CPUs": "cpu.logical",
-    "usable CPUs": "limits.usable_cpus",
-    "CPU quota": "limits.quota_cpus",
-    "pinning possible": "limits.can_pin",
-    "niceness": "limits.nice",
-    "governor": "cpu.governors",
-    "frequency driver": "cpu.driver",
-    "highest frequency (Hz)": "cpu.frequency_max_hz",
-    "boost": "cpu.boost",
-    "deepest idle state ends after (us)": "cpu.idle_exit_max_us",
-    "hypervisor": "surroundings.hypervisor",
-    "container": "surroundings.container",
-    "operating system": "os.name",
-    "kernel": "os.kernel",
-    "huge pages": "memory.huge_pages",
-    "huge pages of shared memory": "memory.huge_pages_shared",
-    "clock source": "clock.source",
-    "TCP congestion control": "network.tcp_congestion_control",
-    "libc": "software.libc",
-    "C compiler": "software.c_compiler",
-    "C options": "software.c_options",
-    COMMIT: "software.commit",
-}
+_FACTS: dict[str, str] = read_toml(Path(__file__).with_suffix(".toml"))["place"]
 _VERSION = re.compile(r"-\d.*")  # of a library
 
 

@@ -12,7 +12,7 @@ from hockney.model import PointStatus
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
 from hockney.report.impacts import background_text, impact_table
-from hockney.report.sheet import COLUMNS, MARKS, OTHER_STATE, Column, Row, Sheet, Value, marks_text
+from hockney.report.sheet import MARKS, OTHER_STATE, Column, Row, Sheet, Value, marks_text
 from hockney.report.table import Cell, TextTable, text_rows
 from hockney.report.words import ROUGH, SHORT_MARK, hosts_text, launches_text, placement_text
 from hockney.results.runs import Run
@@ -26,22 +26,22 @@ def sheet_table(material: Material) -> TextTable | None:
     sheet = material.sheet
     if sheet is None or not sheet.rows:
         return None
-    values = {column.key: [row.values[column.key] for row in sheet.rows] for column in COLUMNS}
+    values = {column.key: [row.values[column.key] for row in sheet.rows] for column in sheet.columns}
     rows = []
     floors = {row.floor_ns for row in sheet.rows}
     floor_ns = floors.pop() if len(floors) == 1 else None
     if floor_ns:
-        rows.append((Cell("floor"), Cell(format_ns(floor_ns)), *[Cell("")] * (len(COLUMNS) - 1)))
+        rows.append((Cell("floor"), Cell(format_ns(floor_ns)), *[Cell("")] * (len(sheet.columns) - 1)))
     for row in sheet.rows:
         name = row.name + (f" ({row.state})" if row.state != sheet.state else "")
-        rows.append((Cell(name), *(_cell(column, row, values[column.key]) for column in COLUMNS)))
+        rows.append((Cell(name), *(_cell(column, row, values[column.key]) for column in sheet.columns)))
     shown = [str(cell) for row in rows for cell in row]
     return TextTable(
         "Data sheet",
-        ("transport", *(column.title for column in COLUMNS)),
+        ("transport", *(column.title for column in sheet.columns)),
         tuple(rows),
         notes=tuple(_notes(sheet, material.run, shown)),
-        definitions=("", *(column.definition for column in COLUMNS)),
+        definitions=("", *(column.definition for column in sheet.columns)),
     )
 
 
@@ -65,7 +65,7 @@ def _notes(sheet: Sheet, run: Run, shown: Iterable[str]) -> Iterable[str]:
     if sheet.state is not None and total:
         count = sum(state.measurements for state in sheet.states if state.name == sheet.state)
         yield f"Machine state: {sheet.state}, {format_share(count / total)} of all measurements."
-    for column in COLUMNS:
+    for column in sheet.columns:
         yield f"{column.title}: {column.definition}."
     short = f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time"
     others = {OTHER_STATE: f"{OTHER_STATE}: in another machine state", SHORT_MARK: short}
