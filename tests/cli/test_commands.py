@@ -75,7 +75,8 @@ def test_the_table_of_commands_has_their_summaries(name: str) -> None:
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     """Imports take most of a start; a test with a stop-watch would depend on the machine."""
     libraries = ("numpy", "scipy", "pydantic", "psutil", "cpuinfo")
-    heavy = (*libraries, "hockney.suites", "hockney.worker.build", "hockney.worker.catalogue", "hockney.worker.session")
+    own = ("suites", "worker.build", "worker.catalogue", "worker.session", "analysis.explain")
+    heavy = (*libraries, *(f"hockney.{name}" for name in own))
     calls = [[], ["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)]
     calls.append(["runs", "--store", str(_empty_store(tmp_path))])
     code = (

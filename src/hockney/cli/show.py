@@ -10,7 +10,6 @@ import click
 
 from hockney.cli import render
 from hockney.cli.common import command, complete, names, transports_option
-from hockney.cli.figures import print_plots, print_run, print_run_by_size
 from hockney.errors import UsageError, unknown
 from hockney.results.export import launches_json, series_json
 from hockney.results.runs import Run, Series, open_results
@@ -61,6 +60,8 @@ def show(
     each curve has a table. Figures are of one machine state: the quiet one with most measurements, if it has enough.
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
+    from hockney.cli.figures import print_plots, print_run, print_run_by_size  # 60 ms
+
     forms = {
         "--by-size": by_size,
         "--plot": plot and not tables,
