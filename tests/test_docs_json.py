@@ -156,7 +156,9 @@ def compared(path: Path) -> list[tuple[int, int]]:
         changed = {**common, "facts": {"sleeping": ["tcp"]}, "version": "0.0.9"}
         moved = slower(times, 1.25, 64, 512) | {make_point(8): 15.0}
         new = add_run(store, moved, scatter=0.003, launches=6, seed=2, **changed)
-        store.add_warning(new, Warning_("load", "machine", "Other programs kept 1.0 CPUs busy.", "Stop them."))
+        store.add_warning(
+            new, Warning_("load", "machine", "Other programs used 1.0 CPUs when the run began.", "Stop them.")
+        )
         few = [add_run(store, slower(curve(), by, 8, 64), launches=2, **common) for by in (1.0, 16.0)]
         far = add_run(store, curve(), launches=6, floor_ns=180.0, **common)
     return [(base, new), (few[0], few[1]), (few[0], far)]

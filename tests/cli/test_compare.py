@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         slow = add_run(
             opened, changed, label="slow", failed={lost: "rank 1 hung"}, libraries=libraries, seed=2, facts=facts[1]
         )
-        load = Warning_("load", "machine", "When the run began, other programs kept 1.0 CPUs busy.", "Stop them.")
+        load = Warning_("load", "machine", "Other programs used 1.0 CPUs when the run began.", "Stop them.")
         opened.add_warning(slow, load)
         add_run(opened, points, label="few", launches=2, libraries=libraries, seed=3, facts=facts[0])
         add_run(opened, points, label="far", floor_ns=180.0, libraries=libraries, seed=4, facts=facts[0])

@@ -100,12 +100,12 @@ def test_another_launcher_or_interface_is_a_difference(store: Store) -> None:
 
 def test_contention_in_a_run_is_listed(store: Store) -> None:
     base, new = add_run(store, curve()), add_run(store, curve(), seed=2)
-    busy = "When the run began, other programs kept 1.0 CPUs busy."
+    busy = "Other programs used 1.0 CPUs when the run began."
     store.add_warning(new, Warning_("load", "machine", busy, "Stop them."))
     store.add_warning(new, Warning_("virtual", "machine", "This is a virtual machine.", "Nothing."))
     for share in ("3 %", "5 %"):  # a run that is resumed checks again
         store.add_warning(new, Warning_("steal", "machine", f"The hypervisor took {share}.", "Use its host."))
-    during = [f"During {when} launches, sh kept 0.8 CPUs busy." for when in ("3 of 5", "2 of 5 more")]
+    during = [f"sh used 0.8 CPUs during {when} launches." for when in ("3 of 5", "2 of 5 more")]
     for cause in during:  # but those launches stay unchanged
         store.add_warning(new, Warning_("others", "machine", cause, "Stop it."))
     contention = compare_runs(store, base, new).contention

@@ -373,7 +373,7 @@ def test_findings_between_hosts_come_before_those_within_one() -> None:
 
 def test_of_streams_of_few_events_a_busy_machine_is_the_cause(tmp_path: Path) -> None:
     """More time would not help while other programs run."""
-    load = Warning_("others", "machine", "While the run measured, other programs kept 1.5 CPUs busy.", "Stop them.")
+    load = Warning_("others", "machine", "Other programs used 1.5 CPUs while the run measured.", "Stop them.")
     with Store.open(tmp_path / "r.db") as store:
         run = add_run(store, {make_point(8, pattern="oneway"): 1000.0}, definition=SLOWEST, batch=1)
         for is_busy in (False, True):

@@ -17,7 +17,7 @@ from hockney.results.figures import summary_of
 from hockney.results.store import MeasurementSummary
 from hockney.stats.fit import Estimate
 
-BUSY = Warning_("others", "machine", "While the run measured, other programs kept 1.5 CPUs busy.", "Stop them.")
+BUSY = Warning_("others", "machine", "Other programs used 1.5 CPUs while the run measured.", "Stop them.")
 TWENTY = tuple(1 << power for power in range(2, 22))
 
 
