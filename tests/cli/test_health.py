@@ -14,12 +14,15 @@ from tests.cli.support import call_here
 
 from hockney.analysis.health.matrices import DEMAND
 from hockney.analysis.pairs import partners
+from hockney.analysis.repeat import further
 from hockney.cli.health import exit_code_of
 from hockney.cli.hosts import health_json
 from hockney.errors import ExitCode
 from hockney.measure.plan import RunOptions
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
+from hockney.results.runs import Run
+from hockney.results.store import Store
 from hockney.worker.hosts import Host
 
 
@@ -110,6 +113,10 @@ def test_a_health_run_is_measured_again_and_not_resumed(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert "run 1 is a health run, which cannot be resumed" in ended.stderr
     assert "hockney health --hosts 'n[1-4]'" in " ".join(ended.stderr.split())
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        fix = further(Run(store, 1))
+    assert fix is not None
+    assert fix.argv[:3] == ("hockney", "run", "allpairs")  # another would have one launch, too
 
 
 def test_run_does_not_measure_the_suite_health(tmp_path: Path) -> None:

@@ -268,6 +268,21 @@ def test_messages_shorter_than_all_measured_ones_are_not_predicted(
     assert missing["reason"] == "the run has no oneway (window=16) below 64 KiB: the suite basics measures it"
 
 
+def test_messages_longer_than_those_of_the_only_size_are_not_predicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is known of their time per byte."""
+    made = [Made(Point("tcp:spin", "pingpong", 2, 65536), 60000, 2)]
+    made += [Made(Point("tcp:spin", "oneway", 2, 65536, options(window=16)), 60000, 16)]
+    store_run(tmp_path / "r.db", "quick", made)
+    words = ("predict", "alltoall", "-n", "4", "--bytes", "64K,4M", "--store", str(tmp_path / "r.db"), "--json")
+    assert execute(words) == 3
+    shown = json.loads(capsys.readouterr().out)
+    assert [row["point"]["bytes"] for row in shown["predictions"]] == [65536]
+    (missing,) = shown["not_predicted"]
+    assert (missing["point"]["bytes"], "above 64 KiB" in missing["reason"]) == (4 << 20, True)
+
+
 def test_notes_are_printed_once_for_all_transports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = [
         Made(Point(transport, *of), 1000 + of[2], divisor)

@@ -17,12 +17,13 @@ from tests.measure.contended_machine import ContendedMachine
 from tests.measure.made_up_machine import Machine
 from tests.measure.test_run import Silent
 
+from hockney.analysis.repeat import further
 from hockney.errors import UsageError
 from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Recorder
-from hockney.model import Measurement, Point, PointStatus
+from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats import BETWEEN_LAUNCHES
@@ -156,5 +157,40 @@ def test_a_finished_run_of_one_launch_gets_others_when_it_is_resumed(
         run = Run(store, 1)
         assert run.launch_count >= 3
         assert {figure.interval_over for figure in run.shown} == {BETWEEN_LAUNCHES}
+        assert further(run) is None
         with pytest.raises(UsageError, match="nothing to resume"):
             running.resume("1", CATALOGUE, store, Silent())
+
+
+@pytest.mark.parametrize("launch", [1, 2])
+def test_its_other_launches_can_be_stopped_and_resumed(
+    launch: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By Ctrl-C as one starts: every point is precise by then."""
+
+    class StopsAtStart(Silent):
+        def launched(self, launch_: Launch) -> None:
+            if launch_.index == launch:
+                raise KeyboardInterrupt
+
+    path = tmp_path / "r.db"
+    measured(monkeypatch, path, None, launches=1)
+    with Store.open(path) as store:
+        assert running.resume("1", CATALOGUE, store, StopsAtStart()).status is RunStatus.STOPPED
+        stopped = Run(store, 1)
+        fix = further(stopped)
+        assert stopped.launch_count == launch + 1
+        assert fix is not None
+        assert fix.argv == ("hockney", "run", "--resume", "1")
+        running.resume("1", CATALOGUE, store, Silent())
+        run = Run(store, 1)
+        assert run.launch_count >= 3
+        assert {figure.interval_over for figure in run.shown} == {BETWEEN_LAUNCHES}
+
+
+def test_a_run_that_is_measured_is_not_advised_to_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    measured(monkeypatch, tmp_path / "r.db", None, launches=1)
+    with Store.open(tmp_path / "r.db") as store:
+        assert further(Run(store, 1)) is not None
+        store.resume_run(1)
+        assert further(Run(store, 1)) is None

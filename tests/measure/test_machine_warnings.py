@@ -188,7 +188,7 @@ def others(*cpus: float, programs: tuple[Program, ...] = ()) -> list[Moment]:
                 1.2, 1.4, 0.0, 1.9, programs=(Program("sh", 12, 0.4), Program("make", 9, 0.5), Program("sh", 13, 0.3))
             ),
             True,
-            "sh and make used 1.4 CPUs during 3 of 4 more launches.",
+            "sh, make and others used 1.4 CPUs during 3 of 4 more launches.",
         ),
     ],
 )
@@ -204,7 +204,7 @@ def test_the_programs_that_used_most_cpu_time_in_all_launches_are_named() -> Non
         Moment(1.0, busy_cpus=2.0, programs=(Program("backup", 8, 1.5), Program("cc1", 9, 0.5))),
     ]
     (warning,) = warnings_during(launches, goes_on=False)
-    assert warning.cause.startswith("cc1, make and backup used 1.3 CPUs ")
+    assert warning.cause.startswith("cc1, make, backup and others used 1.3 CPUs ")
 
 
 def test_quiet_launches_and_unknown_ones_are_not_warned_of() -> None:

@@ -301,7 +301,7 @@ def test_ctrl_c_keeps_every_round_and_resume_continues(catalogue: Catalogue, tmp
 
 
 def test_a_stopped_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path: Path) -> None:
-    stop = Silent(stop_after_rounds=3)
+    stop = Silent(stop_after_rounds=1)
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=stop, precision=1e-6, time_s=0.2)
     with Store.open(tmp_path / "r.db") as store:
         running.resume("last", catalogue, store, Silent())

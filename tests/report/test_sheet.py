@@ -439,7 +439,7 @@ def test_the_harness_takes_a_whole_repetition_of_its_ping_pong(tmp_path: Path) -
 def test_two_launches_ask_for_a_third_unless_all_were_asked_for_and_are_precise(
     status: PointStatus, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run whose points are all precise cannot be resumed."""
+    """A run that has made its launches, and whose points are all precise, cannot be resumed."""
     store_run(
         tmp_path / "r.db",
         "quick",

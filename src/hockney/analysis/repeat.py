@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hockney.errors import Fix, UsageError
-from hockney.model import NOT_MEASURED, PointStatus, RunInfo, split_placed
+from hockney.model import NOT_MEASURED, Launch, Point, PointStatus, RunInfo, RunStatus, split_placed
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.hosts import Host, fold_hosts, parse_hosts
 
@@ -62,11 +62,25 @@ def same_places(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]
 
 
 def further(run: Run) -> Fix | None:
-    """What narrows the figures of a run, if anything."""
-    plan, left = run.info.plan, {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
-    is_of_one = plan.get("launches", 1) == 1 and plan.get("deadline_ns") is None  # then it gets others
-    is_of_one &= run.launch_count < LAUNCHES_MIN and not all(each.is_exact for each in run.shown)
-    return resume(run.id, run.info) if left or is_of_one else None
+    """What gives the figures of a run better intervals, or those over launches; None: nothing."""
+    if run.info.suite == "health":
+        return _pairs_to_compare(run.info, LAUNCHES_WANTED)
+    left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
+    made = launches_made(run.launches.values(), run.status)
+    gets_others = made < LAUNCHES_MIN and is_of_one(run.info.plan, {series.point for series in run.series}, made)
+    return resume(run.id, run.info) if (left or gets_others) and run.status is not RunStatus.RUNNING else None
+
+
+def launches_made(launches: Iterable[Launch], status: RunStatus) -> int:
+    """How many launches of a run are whole: the last one of a run that did not end by itself was cut short."""
+    begun = 1 + max((launch.index for launch in launches), default=-1)
+    return begun if status in (RunStatus.DONE, RunStatus.PARTIAL) else max(0, begun - 1)
+
+
+def is_of_one(plan: Mapping[str, Any], points: Iterable[Point], made: int) -> bool:
+    """Whether a run was to have one launch, has made it, and gets others if it goes on; not a search or exact times."""
+    is_exact = all(plan.get("virtual", {}).get(point.transport) for point in points)
+    return made > 0 and plan.get("launches", 1) == 1 and plan.get("deadline_ns") is None and not is_exact
 
 
 def resume(run: int, info: RunInfo) -> Fix:

@@ -133,7 +133,7 @@ def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | 
 
 
 def _has_rate(point: Point) -> bool:
-    """Whether messages follow each other between two ranks, so that a rate is more useful than a time."""
+    """Whether messages follow each other between pairs of ranks, so that a rate is more useful than a time."""
     return "window" in dict(point.options) or (point.is_stream and point.traits.links is not None)
 
 

@@ -290,7 +290,8 @@ def _print_times(rows: Sequence[Prediction]) -> None:
 
 
 def _events(row: Prediction) -> str:
-    return format_messages(1e9 / row.time_ns) if row.point.traits.events and row.time_ns > 0 else ""
+    is_rate = row.point.traits.events and not row.point.rate_hz and row.time_ns > 0
+    return format_messages(1e9 / row.time_ns) if is_rate else ""
 
 
 def _outside(prediction: Prediction) -> str:

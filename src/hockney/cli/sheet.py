@@ -40,7 +40,7 @@ def print_sheet(
     count = _print_head(run)
     busy = _busy(sheet)
     if busy is not None:
-        what = f"Busy: {busy.cause.removesuffix('.')}; figures are rough."
+        what = f"This machine is busy. {busy.cause} Figures are rough."
         count += render.note(what + (fixed(further(run)) or f" {busy.remedy}"), style="yellow")
     if sheet.rows:
         count += _print_rows(sheet, run)

@@ -419,26 +419,20 @@ def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, in
     # With its skipped points, so that a run whose points were all refused does not end as done.
     skipped = (Skipped(row.point, row.reason or "") for row in points if row.status is PointStatus.SKIPPED)
     plan = replace(plan, skipped=tuple(skipped))
-    begun = _launches_begun(stored)
-    ended = stored.status in (RunStatus.DONE, RunStatus.PARTIAL)
-    is_exact = all(row.point.transport in plan.virtual for row in measurable)
-    if plan.launches == 1 and ended and plan.deadline_ns is None and not is_exact:
-        plan = replace(plan, launches=LAUNCHES_MIN, more_launches=True)  # an interval over two would be wider
-    left = plan.launches - (begun if ended else max(0, begun - 1))  # the last one begun was cut short
-    if plan.launches > 1 and left < plan.launches:
+    made = repeat.launches_made(stored.launches.values(), stored.status)
+    is_precise = all(row.status is PointStatus.PRECISE for row in measurable)
+    if made and (plan.launches > 1 or is_precise):
         plan = replace(plan, refine=frozenset())  # the first launch has added the sizes
-    goes_on = left > 0 and plan.launches > 1
-    if not measurable or (not goes_on and all(row.status is PointStatus.PRECISE for row in measurable)):
+    if repeat.is_of_one(stored.info.plan, plan.points, made):  # an interval over two launches would be wider
+        plan = replace(plan, launches=max(LAUNCHES_MIN, made), more_launches=True)
+    left = plan.launches - made
+    if not measurable or (is_precise and (left <= 0 or plan.launches == 1)):
         raise UsageError(
             f"run {stored.id} has nothing left to measure: what is not precise failed or was skipped; begin a new run"
             if len(measurable) < len(points)
             else f"run {stored.id} is complete: there is nothing to resume"
         )
     return plan, left
-
-
-def _launches_begun(stored: StoredRun) -> int:
-    return 1 + max((launch.index for launch in stored.launches.values()), default=-1)
 
 
 def add_launches(
@@ -476,7 +470,7 @@ def _go_on(
         several,
         seed=stored.info.seed + stored.rounds,
         round=stored.rounds,
-        launch=_launches_begun(stored),
+        launch=1 + max((launch.index for launch in stored.launches.values()), default=-1),
         earlier=() if several else [each for measurements in before.values() for each in measurements],
         alike={point: measurements[-1] for point, measurements in before.items() if measurements},
         precise=0 if several else sum(row.status is PointStatus.PRECISE for row in rows),

@@ -90,7 +90,8 @@ def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warnin
             used_s[_called(program.name)] += program.cpus * moment.duration_s
     names = sorted(used_s, key=lambda name: -used_s[name])[:3]
     cpus = statistics.median(moment.busy_cpus or 0.0 for moment in busy)
-    return [replace(_busy(when, cpus, names), kind="others")]
+    share = sum(used_s[name] for name in names) / sum((moment.busy_cpus or 0.0) * moment.duration_s for moment in busy)
+    return [replace(_busy(when, cpus, names, share * cpus), kind="others")]
 
 
 def _of_limits(facts: dict[str, Any], ranks: int, families: Collection[str], needed_bytes: int) -> Iterator[Warning_]:
@@ -150,7 +151,8 @@ def _of_others(moment: Moment, when: str) -> Iterator[Warning_]:
         pids: defaultdict[str, list[str]] = defaultdict(list)
         for program in moment.programs:
             pids[_called(program.name)].append(str(program.pid))
-        yield _busy(when, moment.busy_cpus, [f"{name} ({', '.join(each)})" for name, each in pids.items()])
+        names = [f"{name} ({', '.join(each)})" for name, each in pids.items()]
+        yield _busy(when, moment.busy_cpus, names, sum(program.cpus for program in moment.programs))
 
 
 def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
@@ -175,11 +177,11 @@ def _of_machine(facts: dict[str, Any]) -> Iterator[Warning_]:
         yield warn_of("environment", names=", ".join(names))
 
 
-def _busy(when: str, cpus: float, names: Sequence[str]) -> Warning_:
-    """`names` are those of the busiest programs, as far as they are known."""
+def _busy(when: str, cpus: float, names: Sequence[str], named_cpus: float) -> Warning_:
+    """`names` are those of the busiest programs, as far as they are known, which used `named_cpus` of the `cpus`."""
     if not names:
         return warn_of("load-unseen", when=when, cpus=cpus)
-    return warn_of("load", when=when, cpus=cpus, names=listed(names))
+    return warn_of("load", when=when, cpus=cpus, names=listed([*names, *["others"] * (named_cpus < 0.9 * cpus)]))
 
 
 def _called(program: str) -> str:

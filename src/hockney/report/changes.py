@@ -246,7 +246,7 @@ def differences_texts(comparison: Comparison) -> list[str]:
 
 
 def load_sentences(comparison: Comparison) -> list[str]:
-    """`Run 2: When the run began, other programs kept 1.0 CPUs busy.`: what else ran, and an early end."""
+    """`Run 2: sh used 1.0 CPUs when the run began.`: what else ran, and an early end."""
     return [f"Run {event.run}: {event.cause}" for event in comparison.contention]
 
 

@@ -38,18 +38,10 @@ MARKS = {
 }
 """The meaning of each mark in a cell, by an expression that finds it."""
 
-_FORMATS: Mapping[str, Callable[[float], str]] = {
-    "ns": format_ns,
-    "bytes/s": format_rate,
-    "bytes": lambda value: format_rate(value).removesuffix("/s"),
-}
-_STREAM_OPTIONS = (("window", "16"),)
-_OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {  # of the patterns that it shows
-    "pingpong": (),
-    "barrier": (),
-    "oneway": _STREAM_OPTIONS,
-    "twoway": _STREAM_OPTIONS,
-}
+_FORMATS = {"ns": format_ns, "bytes/s": format_rate, "bytes": lambda value: format_rate(value).removesuffix("/s")}
+_OF_STREAMS = (("window", "16"),)
+# Of the patterns that it shows.
+_OPTIONS = {"pingpong": (), "barrier": (), "oneway": _OF_STREAMS, "twoway": _OF_STREAMS}
 
 
 @dataclass(frozen=True)

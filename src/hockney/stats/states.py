@@ -268,7 +268,7 @@ def pace_limit(paces_ns: FloatArray) -> float:
 
     # Sorted before some are left out: the result must not depend on which run came first.
     known = np.sort(paces_ns[(paces_ns > 0) & (paces_ns < math.inf)])
-    logs: list[float] = np.log(known[:: 1 + len(known) // 2000]).tolist()  # more only cost time
+    logs = [math.log(pace_ns) for pace_ns in known[:: 1 + len(known) // 2000].tolist()]  # more only cost time
     n = len(logs)
     cut = _best_cut(logs)
     if min(cut, n - cut) < min(max(2, 0.01 * n), 8):

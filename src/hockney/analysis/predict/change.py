@@ -18,6 +18,7 @@ from hockney.worker.machine_model import Model
 from hockney.worker.machine_schema import MachineModel
 
 _COST = ("fixed_ns", "per_byte_ns", "per_packet_ns")
+_WAYS = ("link.latency_ns", "topology.turn_ns", "barrier.fixed_ns", "barrier.per_round_ns")
 _BUSY = ("transfer", "out", "both", "in", "node", "duplex", "rest")
 
 
@@ -39,13 +40,7 @@ class Parameter:
 
 
 PARAMETERS = {
-    "L": Parameter(
-        "latency",
-        ("latency", "exchange", "handshake", "ack"),
-        ("ack",),
-        others=("link.latency_ns", "topology.turn_ns", "barrier.fixed_ns", "barrier.per_round_ns"),
-        added_to="latency",
-    ),
+    "L": Parameter("latency", ("latency", "exchange", "handshake", "ack"), ("ack",), _COST, _WAYS, added_to="latency"),
     "o_s": Parameter("overhead of sending", ("send_cpu",), ("write",), added_to="send_cpu"),
     "o_r": Parameter("overhead of receiving", ("recv_cpu", "late"), ("read", "poll"), added_to="recv_cpu"),
     "g": Parameter("gap between messages", _BUSY, ("drain",), _COST[:1], added_to="transfer"),

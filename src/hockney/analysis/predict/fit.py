@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,11 +70,12 @@ class Fit:
         nearest = min(max(point.bytes, sizes[0]), sizes[-1])
         return None if not point.is_sized or nearest == point.bytes else nearest
 
-    def missing(self, points: Iterable[Point]) -> dict[Point, str]:
-        """Why points have no time: their messages are shorter than all that were measured."""
-        shortest = self.sizes_bytes[0]  # up to 64 B, shorter messages take as long
-        why = f"the run has no oneway (window=16) below {format_bytes(shortest)}: the suite basics measures it"
-        return {point: why for point in points if point.bytes < shortest > 64}
+    def missing(self, points: Collection[Point]) -> dict[Point, str]:
+        """Why points have no time: their messages are shorter than all measured ones, or longer than the only one."""
+        shortest, *longer = self.sizes_bytes  # up to 64 B, shorter messages take as long
+        why = f"the run has no oneway (window=16) {{}} {format_bytes(shortest)}: the suite basics measures it"
+        missing = {point: why.format("below") for point in points if point.bytes < shortest > 64}
+        return missing | {point: why.format("above") for point in points if point.bytes > shortest and not longer}
 
     def content(self, ranks: int, cpus: int = 0) -> dict[str, Any]:
         """The content of a model: a switch with a node for each rank, or for each of the `cpus` that ranks share."""
