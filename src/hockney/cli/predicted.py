@@ -238,7 +238,7 @@ def assumptions_of(done: Sequence[Predicted]) -> list[str]:
     if takes_s := max(each.intervals_s or 0.0 for each, _, _ in fitted):
         enough = format_duration_s(math.ceil(1.5 * takes_s * len(done)))
         notes.append(f"For {bounds}s: --time {enough.replace(' min', 'm').replace(' ', '')}.")
-    return notes + [_RANGES] * is_range
+    return notes + [_RANGES] * (is_range and has_bounds)
 
 
 def _error_text(checked: Validation) -> str:

@@ -214,7 +214,8 @@ class PairsDisplay(ProgressDisplay):
 
 def short_text(plan: Plan) -> str | None:
     """The warning that the time of a plan is too short, with a time that is enough; None where it is enough."""
-    first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
+    shown = [point for point in plan.points if point.role == "first"] or plan.points  # those have more rounds
+    first_s = first_rounds_s(shown, plan.launches, on_hosts=bool(plan.hosts))
     if not is_too_short(plan.time_s, first_s, plan.launches):
         return None
     network = " at 1 Gbit/s" if plan.hosts else ""
