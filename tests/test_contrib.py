@@ -74,14 +74,17 @@ def check_class(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOCKNEY", hockney)
-    test = check_class(monkeypatch)()
-    test.stagedir, test.duration = str(tmp_path), "3s"
     (tmp_path / "expect.toml").write_text((CONTRIB / "reframe/expect.toml").read_text())
-    test.set_command()
-    done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
-    assert done.returncode in (0, 3), done.stderr
-    test.set_figures()
-    units = {name: unit for name, (_, unit) in test.perf_variables.items()}
+    for _ in range(5):
+        test = check_class(monkeypatch)()
+        test.stagedir, test.duration = str(tmp_path), "3s"
+        test.set_command()
+        done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
+        assert done.returncode in (0, 3), done.stderr
+        test.set_figures()
+        units = {name: unit for name, (_, unit) in test.perf_variables.items()}
+        if len(units) == 2:  # on a busy machine a figure may lack a quiet measurement
+            break
     assert units == {"pingpong_shm_8B_latency": "us", "oneway_window_16_shm_65536B_bandwidth": "MB/s"}
     assert all(value > 0 for value, _ in test.perf_variables.values())
     assert all("expected" in sentence for sentence in test.all_limits_are_met())  # few launches may not decide

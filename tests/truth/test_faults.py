@@ -99,8 +99,8 @@ def test_a_rank_that_is_hit_is_named_with_its_host(
         run.signal(signal)
         run.wait_for_failure()
         (reason,) = run.reasons().values()
-    if transport != "tcp":  # how it ended is known only from a library's launcher, which may be late
-        said = said.replace("was killed by SIGKILL", "(was killed by SIGKILL|is gone)")
+    # How it ended is known only from its launcher, which may be late on a busy machine.
+    said = said.replace("was killed by SIGKILL", "(was killed by SIGKILL|is gone)")
     assert re.match(f"rank 1 on n2 {said}", reason)
 
 
