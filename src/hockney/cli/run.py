@@ -51,7 +51,7 @@ from hockney.units import parse_fraction
     is_flag=False,
     flag_value="",
     metavar="[RUN]",
-    help="Continue a run that was stopped or whose time was up, or add launches to it.",
+    help="Continue a run, or add launches to it.",
     shell_complete=complete("run"),
 )
 @file_option("--csv", help="Also write the figures to FILE, like `hockney export --csv`.")
