@@ -32,6 +32,15 @@ def made_up(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("rate", [(), ("-o", "rate=1k/s")])
+def test_events_that_start_on_schedule_have_no_rate_of_their_own(
+    rate: tuple[str, ...], cli: Cli, made_up: Path
+) -> None:
+    ended = cli("predict", "pushfarm", "--machine", made_up.name, "-n", "4", "--bytes", "8", *rate)
+    assert ended.returncode == 0, ended.stderr
+    assert ("events" in ended.stdout) == (not rate)
+
+
 def test_the_times_on_a_model_are_printed(cli: Cli, made_up: Path) -> None:
     ended = cli("predict", "pingpong,put", "--machine", "m.toml", "--bytes", "8,1K")
     assert (ended.returncode, ended.stderr) == (3, "")  # there are no puts

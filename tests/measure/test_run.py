@@ -300,64 +300,6 @@ def test_ctrl_c_keeps_every_round_and_resume_continues(catalogue: Catalogue, tmp
     assert measurements == [5, 5]
 
 
-def test_a_stopped_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, tmp_path: Path) -> None:
-    stop = Silent(stop_after_rounds=1)
-    outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=stop, precision=1e-6, time_s=0.2)
-    with Store.open(tmp_path / "r.db") as store:
-        running.resume("last", catalogue, store, Silent())
-        measurements = len(store.measurements(store.points(outcome.run_id)[0]))
-    status, reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL]
-    assert status is PointStatus.TIME_UP
-    assert reason is not None
-    assert reason.startswith("the time was up: ")
-    assert reason.endswith(f"; measurements in all: {measurements}")
-
-
-@pytest.mark.parametrize(
-    ("launches", "end", "counted"), [(1, RunStatus.STOPPED, 1), (1, RunStatus.DONE, 0), (2, RunStatus.DONE, 0)]
-)
-def test_precise_points_of_one_launch_stay_so_and_those_of_several_are_judged_again(
-    launches: int, end: RunStatus, counted: int, catalogue: Catalogue, tmp_path: Path
-) -> None:
-    begins: list[tuple[bool, int]] = []
-
-    class StopsAtOnce(Silent):
-        def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-            begins.append((goes_on, precise))
-            raise KeyboardInterrupt
-
-    outcome = measure(catalogue, tmp_path / "r.db", SMALL, LARGE, launches=launches, time_s=0.1)
-    with Store.open(tmp_path / "r.db") as store:
-        store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)
-        store.set_status(outcome.run_id, LARGE, PointStatus.TIME_UP)
-        store.finish_run(outcome.run_id, end)
-        running.resume("last", catalogue, store, StopsAtOnce())
-    assert begins == [(True, counted)]
-
-
-def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
-    outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2)
-    with Store.open(tmp_path / "r.db") as store:
-        store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)  # two launches may differ on a busy machine
-        with pytest.raises(UsageError, match="nothing to resume"):
-            running.resume("last", catalogue, store, Silent())
-
-
-def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catalogue, tmp_path: Path) -> None:
-    path = tmp_path / "r.db"
-    stopped = measure(catalogue, path, SMALL, display=Silent(stop_after_rounds=3), precision=1e-6, time_s=60)
-    with Store.open(path) as store:
-        for never in (make_info(suite="health"), make_info(plan={"interleaved": 1})):  # which cannot be resumed
-            store.finish_run(store.create_run(never, [SMALL]), RunStatus.STOPPED)
-    complete = measure(catalogue, path, SMALL, launches=2)
-    with Store.open(path) as store:
-        store.set_status(complete.run_id, SMALL, PointStatus.PRECISE)
-        assert running.resume("", catalogue, store, Silent(stop_after_rounds=5)).run_id == stopped.run_id
-        store.delete_runs([stopped.run_id])
-        with pytest.raises(UsageError, match=f"run {complete.run_id} is complete: there is nothing to resume"):
-            running.resume("", catalogue, store, Silent())
-
-
 def test_launches_that_were_not_made_are_made_by_resume(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
 
