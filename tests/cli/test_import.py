@@ -450,9 +450,12 @@ def test_iperf3(tmp_path: Path, served: Callable[..., str], capsys: pytest.Captu
     needs("iperf3")
     port = served("iperf3", "-p", "-s")
     words = ["iperf3", "-c", "127.0.0.1", "-p", port, "-J", "-t", "1", "-i", "0.1"]
-    (tmp_path / "tcp.json").write_bytes(subprocess.run(words, capture_output=True, check=True, timeout=60).stdout)
-    read(capsys, "import", "tcp.json")
-    (series,) = read(capsys, "show")["series"]
+    for _ in range(5):
+        (tmp_path / "tcp.json").write_bytes(subprocess.run(words, capture_output=True, check=True, timeout=60).stdout)
+        read(capsys, "import", "tcp.json")
+        (series,) = read(capsys, "show")["series"]
+        if series["figures"][0]["n_measurements"] >= 6:  # on a busy machine it may have sent in one tenth only
+            break
     said = json.loads((tmp_path / "tcp.json").read_text())["end"]["sum_sent"]["bits_per_second"] / 8
     figure = series["figures"][0]
     assert (series["transport"], series["pattern"], series["bytes"]) == ("tcp", "stream", 131072)
