@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "hockney"
 # The rooms, from the top down: a room imports only rooms after it. docs/architecture.md shows the same.
 ROOMS = [
     "cli",
+    "render",
     "report",
     "measure",
     "archive",
@@ -65,7 +66,7 @@ def test_imports_point_one_way(path: Path) -> None:
     assert {name for name in imported_parts(path) if name != part and LEVEL[name] >= LEVEL[part]} == set()
 
 
-def test_rooms_have_nine_levels() -> None:
+def test_rooms_have_ten_levels() -> None:
     """The longest way down over real imports."""
     below: dict[str, set[str]] = {room: set() for room in ROOMS}
     for path in PACKAGE.rglob("*.py"):
@@ -74,7 +75,7 @@ def test_rooms_have_nine_levels() -> None:
     height: dict[str, int] = {}
     for room in reversed(ROOMS):
         height[room] = 1 + max((height[name] for name in below[room]), default=0)
-    assert max(height.values()) <= 9
+    assert max(height.values()) <= 10
 
 
 def test_patterns_see_nothing_of_any_transport() -> None:

@@ -34,14 +34,14 @@ from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, 
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
-from hockney.cli.findings import explanation_json
-from hockney.cli.render import JSON_VERSION
 from hockney.errors import Fix
 from hockney.machine.activity import Moment, Program
 from hockney.machine.facts import facts
 from hockney.machine.files import read_toml
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.model import Point, PointStatus, RunStatus, Warning_
+from hockney.render.json import JSON_VERSION
+from hockney.report.documents.findings import explanation_json
 from hockney.report.findings import WORDING
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate, LogGP

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Mapping, Sequence
 
 from hockney.errors import UsageError
@@ -198,6 +199,11 @@ def format_duration_s(value_s: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def local_time(unix_s: float) -> str:
+    """`2026-03-01 14:05`, in the local time zone."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(unix_s))
 
 
 def printable(text: str, keep: str = "\n") -> str:

@@ -21,9 +21,10 @@ from hockney.analysis.clocks import (
     clocks_of,
     drift_ppm,
 )
-from hockney.cli.hosts import print_clocks, print_clocks_around
 from hockney.measure.plan import Plan
 from hockney.model import RunStatus
+from hockney.render.text import show
+from hockney.report.documents.hosts import clocks_around_document, clocks_document
 from hockney.results.runs import Run
 from hockney.results.store import Store
 
@@ -93,9 +94,9 @@ def test_ranks_within_one_host_get_no_table_without_rows(capsys: pytest.CaptureF
         JobClocks(make_point(0, "tcp", "clocks"), (first, two)),
         JobClocks(make_point(0, "unix", "clocks"), (first,)),
     )
-    print_clocks(Clocks((across, within)))
+    show(clocks_document(Clocks((across, within))))
     assert "over unix" not in capsys.readouterr().out
-    print_clocks(Clocks((within,)))
+    show(clocks_document(Clocks((within,))))
     assert "over unix" in capsys.readouterr().out
 
 
@@ -127,7 +128,7 @@ def test_a_host_is_ahead_or_behind_the_first_one(capsys: pytest.CaptureFixture[s
         HostClock("n2", -1200.0, 500.0, -0.126, -0.2, 0.05),
         HostClock("n3", 80.0, 3.0, None, None, None),
     )
-    print_clocks(Clocks((JobClocks(make_point(0, "tcp", "clocks"), hosts),)))
+    show(clocks_document(Clocks((JobClocks(make_point(0, "tcp", "clocks"), hosts),))))
     text = capsys.readouterr().out
     assert "with n1, over tcp" in text
     assert columns_of(text, "n1 ", "n2 ", "n3 ") == [
@@ -144,7 +145,7 @@ def test_clocks_before_and_after_a_run_have_their_drift(store: Store, capsys: py
         readings = zip(("n1", "n2", "n3"), of_hosts, (0.0, 500.0, 1.0), strict=True)
         seen = {host: Seen(time_s, ahead_ns, error_ns)._asdict() for host, ahead_ns, error_ns in readings}
         store.add_to_facts(run_id, READINGS, seen)
-    print_clocks_around(Run(store, run_id))
+    show(clocks_around_document(Run(store, run_id)))
     text = capsys.readouterr().out
     assert "with n1, before" in text
     assert columns_of(text, "n1 ", "n2 ", "n3 ") == [

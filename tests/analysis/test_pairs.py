@@ -19,9 +19,10 @@ from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence
 from hockney.analysis.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
 from hockney.analysis.repeat import same_places
-from hockney.cli.tables import pairs_as_json, print_matrix, print_tables, tables_of
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
+from hockney.render.text import show
+from hockney.report.documents.tables import matrix_blocks, pairs_as_json, tables_document, tables_of
 from hockney.report.findings import check_name, evidence_of, title_of
 from hockney.results.runs import open_results
 from hockney.stats.interval import Interval
@@ -82,7 +83,7 @@ def test_a_matrix_says_that_its_intervals_are_within_one_launch(
     store_run(tmp_path / "r.db", "allpairs", idle(4, {}, 1000.0), launches=({},) * launches)
     with open_results(tmp_path / "r.db") as results:
         run = results.run()
-        print_tables(tables_of(run), run)
+        show(tables_document(tables_of(run), run))
     assert ("within one launch" in capsys.readouterr().out) == (launches == 1)
 
 
@@ -95,7 +96,7 @@ def test_a_pair_of_few_measurements_is_inconclusive(
     assert [outlier.ranks for outlier in matrix.outliers] == [(2, 4)]
     assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.inconclusive] == [((1, 3), 4, None)]
     assert [pair["ranks"] for pair in pairs_as_json([matrix])["matrices"][0]["inconclusive"]] == [(1, 3)]
-    print_matrix(matrix)
+    show(matrix_blocks(matrix))
     assert capsys.readouterr().out == snapshot
 
 
@@ -111,7 +112,7 @@ def test_matrices_of_several_hosts_name_them(
     hosts: tuple[str, ...], heading: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for matrix in matrices(tmp_path, idle(3, {}, 1000.0), hosts=hosts):
-        print_matrix(matrix)
+        show(matrix_blocks(matrix))
     assert heading in " ".join(capsys.readouterr().out.split())
 
 

@@ -19,8 +19,8 @@ from tests import builders
 from tests.shared import finished
 
 from hockney.cli import execute
-from hockney.cli.render import JSON_VERSION
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
+from hockney.render.json import JSON_VERSION
 from hockney.results.store import Store
 
 CHECKOUT = Path(__file__).parents[2]

@@ -22,7 +22,7 @@ from tests.shared import Fakes, finished
 
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS, hockney
-from hockney.cli.render import JSON_VERSION
+from hockney.render.json import JSON_VERSION
 from hockney.results.store import Store
 
 

@@ -16,8 +16,9 @@ from tests.builders import make_point
 from tests.cli.support import call_here, command_line, environment
 from tests.report.runs import LIBRARIES, Made, recorded_quick, store_run
 
-from hockney.cli import execute, render
+from hockney.cli import execute
 from hockney.model import Warning_
+from hockney.render import terminal
 from hockney.results.store import Store
 
 OPENMPI = "mpi@openmpi-4.1.4"
@@ -88,7 +89,7 @@ def test_recorded_runs_of_quick_take_one_line_for_each_range_and_few_more(
     for run in (base, new):
         of_all = tuple({"index": number} for number in range(launches))
         store_run(tmp_path / "results.db", "quick", run, pinned=True, libraries=LIBRARIES, launches=of_all)
-    monkeypatch.setattr(render, "is_terminal", lambda: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     lines = screen(tmp_path, capsys, "1", "2", code=code).splitlines()

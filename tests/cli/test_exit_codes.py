@@ -25,13 +25,14 @@ from tests.builders import make_info, make_launch, make_measurement
 from tests.cli.support import Cli, call_here, command_line, environment, let_sigint_in
 from tests.shared import Fakes, finished, killed_at_the_end
 
-from hockney.cli import commands, execute, explain_error, render
+from hockney.cli import commands, execute, explain_error
 from hockney.cli.measuring import measuring
 from hockney.cli.progress import ProgressDisplay
 from hockney.errors import StoreError, UsageError
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import RunOutcome
 from hockney.model import Point, RunStatus
+from hockney.render.json import JSON_VERSION, print_json
 from hockney.results.store import Store
 
 
@@ -365,7 +366,7 @@ def test_after_a_document_an_error_is_no_second_one(
     @click.command()
     @click.option("--json", "as_json", is_flag=True)
     def shows(as_json: bool) -> None:
-        render.print_json("runs", {"asked": as_json})
+        print_json("runs", {"asked": as_json})
         raise StoreError("no store")
 
     assert execute(["compare", "--json"]) == 2
@@ -373,7 +374,7 @@ def test_after_a_document_an_error_is_no_second_one(
     monkeypatch.setattr(commands.Commands, "get_command", lambda *_: shows)
     assert execute(["runs", "--json"]) == 3
     output = capsys.readouterr()
-    assert json.loads(output.out) == {"format": "hockney-runs", "version": render.JSON_VERSION, "asked": True}
+    assert json.loads(output.out) == {"format": "hockney-runs", "version": JSON_VERSION, "asked": True}
     assert output.err == "hockney: no store\n"
 
 

@@ -112,7 +112,7 @@ def test_the_screen_of_a_recorded_quick(
     monkeypatch.setenv("PATH", "")  # without the programs of libraries
     assert execute(["explain"]) == 0
     screen = capsys.readouterr().out
-    assert len(screen.splitlines()) <= 40
+    assert len(screen.splitlines()) <= 40 * 100 // width
     assert screen == snapshot
 
 

@@ -16,11 +16,11 @@ from hockney.analysis.health.matrices import DEMAND
 from hockney.analysis.pairs import partners
 from hockney.analysis.repeat import further
 from hockney.cli.health import exit_code_of
-from hockney.cli.hosts import health_json
 from hockney.errors import ExitCode
 from hockney.measure.plan import RunOptions
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
+from hockney.report.documents.hosts import health_json
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.hosts import Host

@@ -18,6 +18,7 @@ from tests.shared import killed_at_the_end
 
 from hockney.cli import execute
 from hockney.cli import predicted as cli_predicted
+from hockney.measure.predict import Predicted
 from hockney.worker.machine_model import load_model
 from hockney.worker.toml_models import toml
 
@@ -103,9 +104,9 @@ def test_screen(
 ) -> None:
     """With changes, gains of several points, parameters without effect, and points that cannot be predicted."""
     predicted = cli_predicted.predicted
-    made: list[cli_predicted.Predicted] = []
+    made: list[Predicted] = []
 
-    def predicted_once(*what: Any, **how: Any) -> cli_predicted.Predicted:
+    def predicted_once(*what: Any, **how: Any) -> Predicted:
         """The model is simulated for the first width only."""
         made[:] = made or [predicted(*what, **how)]
         return made[0]

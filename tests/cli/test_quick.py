@@ -17,8 +17,8 @@ from tests.shared import finished
 
 from hockney.cli import execute
 from hockney.cli.measuring import OutputOptions
-from hockney.cli.render import JSON_VERSION
 from hockney.measure.plan import RunOptions
+from hockney.render.json import JSON_VERSION
 from hockney.worker.libraries import MPI
 
 FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")

@@ -20,9 +20,10 @@ from tests.report.runs import Made, store_quick, store_run
 
 from hockney.analysis.explain import explain_run
 from hockney.cli import execute
-from hockney.cli.figures import print_run_by_size
-from hockney.cli.words import precision_text, print_caveats, state_text
 from hockney.model import Definition, Point, PointStatus, RunStatus, Warning_
+from hockney.render.text import show
+from hockney.report.documents.figures import by_size_document
+from hockney.report.notes import caveats_of, precision_text, state_text
 from hockney.report.words import placement_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
@@ -39,7 +40,7 @@ def test_screen(
 ) -> None:
     """With a failed and a skipped point, a job with more ranks than CPUs, and a warning."""
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr("hockney.cli.figures.local_time", lambda unix_s: "2025-10-09 08:53")
+    monkeypatch.setattr("hockney.report.documents.figures.local_time", lambda unix_s: "2025-10-09 08:53")
     monkeypatch.setenv("HOCKNEY_STORE", str(filled_store))
     assert execute(["show", "2"]) == 0
     assert capsys.readouterr().out == snapshot
@@ -401,7 +402,7 @@ def test_times_of_a_model_have_no_interval_by_size(
     store_run(tmp_path / "results.db", "mine", made, plan=plan)
     with Store.open(tmp_path / "results.db") as store:
         run = Run(store, 1)
-        print_run_by_size(run, run.series)
+        show(by_size_document(run, run.series))
     rows = [line for line in capsys.readouterr().out.splitlines() if re.match(" *(8|64) B ", line)]
     assert len(rows) == 2
     assert "".join(rows).count("±") == spreads
@@ -424,7 +425,7 @@ def test_the_command_that_prints_every_caveat_is_there_where_one_has_more(
     with stored(tmp_path) as (store, number):
         for place in range(causes):
             store.add_warning(number, Warning_(f"kind {place}", "machine", f"Cause {place}.", fix))
-        print_caveats(Run(store, number), verbose=verbose)
+        show(caveats_of(Run(store, number), verbose=verbose))
     printed = capsys.readouterr().out
     assert printed.count("Cause ") == min(causes, 5)
     assert ("hockney show 1 -v" in printed) == has_command

@@ -15,8 +15,10 @@ from tests.cli.support import FACTS, make_measurement
 from tests.matrix import matrix
 from tests.report.runs import store_quick
 
-from hockney.cli import execute, render, streams
+from hockney.cli import execute
 from hockney.model import Launch, Point, PointStatus, RunStatus, Warning_
+from hockney.render import streams
+from hockney.render import terminal as tty
 from hockney.results.store import Store
 
 EVIL = "a\x1b[2Jb\x9b31mc\x07d\re\u202ef\u2066g\u2028h\x00i"
@@ -79,7 +81,7 @@ def test_texts_of_a_store_or_a_command_line_cannot_control_a_terminal(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(render, "is_terminal", lambda: terminal)
+    monkeypatch.setattr(tty, "is_terminal", lambda: terminal)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("XDG_STATE_HOME", str(path.parent))
     words = tuple(word.replace("\x00", "") for word in words)  # which no argument of a program holds
@@ -112,8 +114,8 @@ WIDTHS = ["999999999", "0", "1", "-5", "abc", "", "9" * 5000, "1e3", " 80", "\u0
 def test_a_line_has_a_width_whatever_is_asked_for(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     for terminal in (False, True):
-        monkeypatch.setattr(render, "is_terminal", lambda terminal=terminal: terminal)
-        assert 20 <= render.line_width() <= 1000
+        monkeypatch.setattr(tty, "is_terminal", lambda terminal=terminal: terminal)
+        assert 20 <= tty.line_width() <= 1000
 
 
 @pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999"]))
@@ -122,7 +124,7 @@ def test_an_impossible_width_of_a_terminal_is_replaced_by_a_possible_one(
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     for terminal in (False, True):
-        monkeypatch.setattr(render, "is_terminal", lambda terminal=terminal: terminal)
+        monkeypatch.setattr(tty, "is_terminal", lambda terminal=terminal: terminal)
         for words in (("show", "2"), ("show", "--by-size"), ("runs",), ("explain",), ("list",)):
             assert execute([*words, "--store", str(filled_store)]) in (0, 3)
             output = capsys.readouterr().out
@@ -165,7 +167,7 @@ def test_screens_of_recorded_runs_fit_the_width(
     width: int, recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Only a command or an address may be longer, on a separate line."""
-    monkeypatch.setattr(render, "is_terminal", lambda: True)
+    monkeypatch.setattr(tty, "is_terminal", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("HOCKNEY_STORE", str(recorded))
     monkeypatch.setenv("COLUMNS", str(width))

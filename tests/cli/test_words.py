@@ -8,8 +8,8 @@ from typing import cast
 import pytest
 from tests.builders import make_point
 
-from hockney.cli.words import launches_advice, precision_text, sizes_text, status_text
 from hockney.model import PointStatus
+from hockney.report.notes import launches_advice, precision_text, sizes_text, status_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
 

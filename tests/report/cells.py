@@ -13,7 +13,7 @@ from hockney.cli import execute
 from hockney.model import Point
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
-from hockney.report.classic.values import Cell, Measured, Table
+from hockney.report.classic.values import Cell, ClassicTable, Measured
 from hockney.results.store import Store
 
 MPI = "mpi@openmpi-4.1.4"
@@ -32,7 +32,7 @@ def report_of(path: Path, suite: str, made: Sequence[Made], **info: Any) -> Clas
     return report
 
 
-def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, Table]:
+def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, ClassicTable]:
     return {table.name: table for table in report_of(path, suite, made, **info).tables}
 
 
@@ -44,7 +44,7 @@ def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def row(table: Table, *begins: str) -> tuple[Cell, ...]:
+def row(table: ClassicTable, *begins: str) -> tuple[Cell, ...]:
     """The row whose first cells are these; a unit may follow after a comma."""
     matching = [
         cells

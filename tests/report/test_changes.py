@@ -10,7 +10,6 @@ from tests.builders import make_info, make_point
 
 from hockney.analysis.compare import Verdict
 from hockney.analysis.compare.values import Comparison, Difference, Range, Reason, ReasonCode, SeriesChange
-from hockney.cli.changes import notes
 from hockney.report.changes import (
     bound_text,
     change_text,
@@ -24,6 +23,7 @@ from hockney.report.changes import (
     states_sentence,
     times_text,
 )
+from hockney.report.documents.comparison import notes
 from hockney.stats.shift import Shift
 
 

@@ -11,7 +11,7 @@ from tests.report.runs import FACTS, Made, store_run
 
 from hockney.archive import Published
 from hockney.report.classic.models import errors_table
-from hockney.report.classic.values import ClassicColumn, Measured, Table
+from hockney.report.classic.values import ClassicColumn, ClassicTable, Measured
 from hockney.report.classic.view import plots_of
 
 RECORD: dict[str, Any] = {
@@ -60,11 +60,11 @@ def made() -> list[Made]:
     ]
 
 
-def tables_of(path: Path, suite: str, points: list[Made], **more: Any) -> dict[str, Table]:
+def tables_of(path: Path, suite: str, points: list[Made], **more: Any) -> dict[str, ClassicTable]:
     return tables(path, suite, points, plan={"virtual": {one.point.transport: True for one in points}}, **more)
 
 
-def cell(table: Table, *begins: str) -> Measured:
+def cell(table: ClassicTable, *begins: str) -> Measured:
     last = row(table, *begins)[-1]
     assert isinstance(last, Measured)
     return last
@@ -211,7 +211,7 @@ def test_the_largest_error_and_the_median_are_of_either_sign() -> None:
         ("256", of_model(10.1, 10.0, reproduced=True)),
         ("1024", Measured("us", 90.0, published=10.0)),
     ]
-    (table,) = errors_table([Table("a", "A: b", (), tuple(rows)), Table("c", "C", (), (("4", "5"),))])
+    (table,) = errors_table([ClassicTable("a", "A: b", (), tuple(rows)), ClassicTable("c", "C", (), (("4", "5"),))])
     ((title, count, median, largest, reproduced, *of_used),) = table.rows
     assert (title, count, reproduced) == ("A", "3", "1")
     assert (figure(median), figure(largest)) == (about(20), about(50))
@@ -223,7 +223,7 @@ def test_a_plot_has_two_published_sizes_or_more(sizes: tuple[str, ...], is_plott
     columns = (ClassicColumn("packet size"), ClassicColumn("published", "published"), ClassicColumn("shm", "measured"))
     published = Published("atlas", "", "", "", 10.0, "10", "us", "", {})
     rows = tuple((size, published, Measured("us", 5.0)) for size in sizes)
-    plots = plots_of("atlas", [Table("com-1.1", "One-way", columns, rows)])
+    plots = plots_of("atlas", [ClassicTable("com-1.1", "One-way", columns, rows)])
     assert [plot.curves for plot in plots] == (
         [{"published": [(4, 10.0), (8, 10.0)], "shm": [(4, 5.0), (8, 5.0)]}] if is_plotted else []
     )

@@ -17,7 +17,7 @@ from tests.report.runs import FACTS, Made, oversubscribed, store_run
 from hockney.archive import published
 from hockney.report.classic import predicted
 from hockney.report.classic.predicted import ASSUMED
-from hockney.report.classic.values import Table
+from hockney.report.classic.values import ClassicTable
 from hockney.report.classic.view import view_of
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
@@ -55,7 +55,7 @@ def _made_up_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MadeUp, "title", uuid.uuid4().hex)  # no test sees the cache of another one
 
 
-def tables_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, Table]:
+def tables_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, ClassicTable]:
     return tables(path, suite, made, facts=TWO_CPUS)
 
 

@@ -15,11 +15,12 @@ from tests.report.runs import FACTS, LIBRARIES, Made, options, store_quick, stor
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.finding import Finding, Subject
-from hockney.cli.progress import idle_hosts_text
-from hockney.cli.sheet import print_sheet, sheet_as_json
 from hockney.errors import Fix, HockneyError
 from hockney.model import Point, PointStatus
+from hockney.render.text import show
 from hockney.report.classic.values import format_figure
+from hockney.report.documents.plan import idle_hosts_text
+from hockney.report.documents.sheet import sheet_as_json, sheet_document
 from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
 from hockney.report.words import figure_text, percent_text
@@ -71,7 +72,7 @@ def test_screen(
     ]
     with open_results(tmp_path / "r.db") as results:
         run = results.run()
-        print_sheet(make_sheet(run), run, [Missing("pvm", "no PVM here", "install it")], findings)
+        show(sheet_document(make_sheet(run), run, [Missing("pvm", "no PVM here", "install it")], findings))
     output = capsys.readouterr().out
     assert output == snapshot
     assert max(map(len, output.splitlines())) <= width
@@ -89,7 +90,11 @@ def test_a_full_sheet_fits_one_screen(
     findings = [Finding(f"kind {number} {long}", Subject("shm"), {"cost_ns": 9.0}) for number in reversed(range(9))]
     with open_results(tmp_path / "r.db") as results:
         run = results.run()
-        print_sheet(replace(make_sheet(run), failures=tuple(failures)), run, [Missing("pvm", "no PVM", "-")], findings)
+        show(
+            sheet_document(
+                replace(make_sheet(run), failures=tuple(failures)), run, [Missing("pvm", "no PVM", "-")], findings
+            )
+        )
         assert len(run.warnings) > 1
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) <= 38
@@ -107,9 +112,9 @@ def test_a_caveat_is_a_sentence_with_count_and_reason(tmp_path: Path, capsys: py
     failures = tuple(Failure(name, PointStatus.SKIPPED, 10 + at, reason) for at, name in enumerate(names))
     with open_results(tmp_path / "r.db") as results:
         run = results.run()
-        print_sheet(replace(make_sheet(run), failures=failures), run)
+        show(sheet_document(replace(make_sheet(run), failures=failures), run))
         assert "\n! 5 transports: 60 points skipped: the transport works within one host;" in capsys.readouterr().out
-        print_sheet(replace(make_sheet(run), failures=failures), run, verbose=True)
+        show(sheet_document(replace(make_sheet(run), failures=failures), run, verbose=True))
     assert f"! {', '.join(names)}: 60 points skipped: {reason}." in " ".join(capsys.readouterr().out.split())
 
 
@@ -120,7 +125,7 @@ def test_three_missing_libraries_are_named_and_the_others_counted(
     store_run(tmp_path / "r.db", "quick", [LATENCY])
     missing = [Missing(f"lib{place}", "not here", "install it") for place in range(count)]
     with open_results(tmp_path / "r.db") as results:
-        print_sheet(make_sheet(results.run()), results.run(), missing)
+        show(sheet_document(make_sheet(results.run()), results.run(), missing))
     printed = " ".join(capsys.readouterr().out.split())
     assert re.findall(r"lib\d", printed) == [f"lib{place}" for place in range(min(count, 3))]
     assert re.findall(r" and (\d+) more ", printed) == (["2"] if count > 3 else [])

@@ -13,7 +13,7 @@ from tests.report.test_classic import stream
 
 from hockney import stats
 from hockney.model import Point
-from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, LeftOut, Measured, Table
+from hockney.report.classic.values import NOTHING, Cell, ClassicColumn, ClassicTable, LeftOut, Measured
 from hockney.report.classic.view import states_note, view_of
 
 MPI = ("mpi@mpich-5.0.2", "mpi@openmpi-4.1.4", "mpi@mpich-4.0.2")
@@ -27,11 +27,11 @@ def no(reason: str) -> Measured:
     return Measured("us", reason=reason)
 
 
-def grid(*rows: tuple[Cell, ...], heading: int = 0) -> Table:
+def grid(*rows: tuple[Cell, ...], heading: int = 0) -> ClassicTable:
     parts = [("shm", "put", "2 ranks"), ("tcp", "put", "2 ranks"), ("udp", "put", "2 ranks")]
     columns = [ClassicColumn("ranks"), ClassicColumn("size"), ClassicColumn("published", "published")]
     columns += [ClassicColumn(f"{' '.join(one[:2])}, 2 ranks", "measured", one) for one in parts]
-    return Table("a", "A", tuple(columns), rows, heading=heading)
+    return ClassicTable("a", "A", tuple(columns), rows, heading=heading)
 
 
 FULL = ("2", "8", "1", cell(1), cell(2), cell(3))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from tests.builders import make_info, make_launch
 
-from hockney.cli.hosts import print_bindings
 from hockney.measure.warnings import core_warnings, stray_warnings
+from hockney.render.text import show
+from hockney.report.documents.hosts import bindings
 from hockney.results.placement import cores_of_hosts, shared_cores, strayed, used_interfaces
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -122,7 +123,7 @@ def test_the_bindings_of_each_host_are_shown(tmp_path: Path, capsys: pytest.Capt
         moving = make_launch("udp", cpus=(1, -1), hosts=("n1", "n2"), bound=("0-3", "200 CPUs"))
         store.add_launch(1, moving)
         store.add_launch(1, make_launch("sim@two", cpus=(-1, -1), hosts=("node 0", "node 1")))
-        print_bindings(Run(store, 1))
+        show(bindings(Run(store, 1)))
     lines = capsys.readouterr().out.splitlines()
     rows = [line.split(maxsplit=3) for line in lines if line.startswith(("tcp", "udp", "sim"))]
     assert rows == [

@@ -22,10 +22,11 @@ from typing import NoReturn
 import click
 
 from hockney.cli.commands import hockney
-from hockney.cli.render import print_json, wrapped
-from hockney.cli.rerun import error_text, named_store, typed
-from hockney.cli.streams import holds_document, is_reader_gone, open_closed, remark, silence
 from hockney.errors import DamagedRowWarning, ExitCode, HockneyError, UsageError
+from hockney.render.json import print_json
+from hockney.render.streams import holds_document, is_reader_gone, open_closed, remark, silence
+from hockney.render.terminal import wrapped
+from hockney.report.commands import error_text, named_store, typed
 from hockney.units import printable
 
 _OF_OUTPUT = (errno.ENOSPC, errno.EIO, errno.EPIPE, errno.EBADF)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import command, complete, duration_option, file_option, quiet_option
 from hockney.cli.junit import reported, write_junit
-from hockney.cli.rerun import typed
 from hockney.errors import ExitCode, UsageError
+from hockney.render.json import print_json
+from hockney.render.text import say
+from hockney.report.commands import typed
 from hockney.results.store import default_path
 from hockney.units import parse_increase
 
@@ -70,10 +71,10 @@ def check(
             assert baseline is not None
             report = check_baseline(baseline, max_slowdown, time_s, patience_s, store, quiet=quiet)
         if as_json:
-            render.print_json("check", {"run": report.run_id, "exit_code": report.code, **report.document})
+            print_json("check", {"run": report.run_id, "exit_code": report.code, **report.document})
         else:
             for line in report.lines:
-                render.say(line)
+                say(line)
         if junit is not None:
             write_junit(junit, report.title, report.cases)
     return report.code

@@ -11,10 +11,10 @@ import click
 
 from hockney import __version__
 from hockney.cli.common import HELP_SETTINGS, Command, common_options, stored_runs, things_to_run
-from hockney.cli.render import local_time, print_json
-from hockney.cli.rerun import error_text, program, typed
 from hockney.errors import HockneyError, UsageError, unknown
-from hockney.units import printable
+from hockney.render.json import print_json
+from hockney.report.commands import error_text, program, typed
+from hockney.units import local_time, printable
 
 # In the order of the help. A test compares the summaries with the commands' own.
 COMMANDS = {

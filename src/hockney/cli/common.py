@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.shell_completion import CompletionItem
 
-from hockney.cli.rerun import named_store, program
-from hockney.cli.streams import passing, remark
 from hockney.errors import ExitCode, HockneyError, UsageError, notice, unknown, working
+from hockney.render.streams import passing, remark
+from hockney.report.commands import named_store, program
 from hockney.units import parse_duration_s
 
 if TYPE_CHECKING:

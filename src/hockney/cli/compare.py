@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import Function, command, complete, together
 from hockney.cli.run import run
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.model import NOT_MEASURED, PointStatus, RunStatus
+from hockney.render.json import print_json
 from hockney.results.store import Store
-from hockney.units import counted, parse_increase
+from hockney.units import parse_increase
 
 if TYPE_CHECKING:
-    from hockney.analysis.compare import Comparison
     from hockney.measure.plan import RunOptions
 
 # The options of `hockney run` that both variants share.
@@ -91,6 +90,8 @@ def compare(
     of a pattern or suite in alternation: both see the same machine.
     """
     from hockney.analysis.compare import compare_runs
+    from hockney.render.text import show
+    from hockney.report.documents.comparison import caution, comparison_document, comparison_json
 
     if base is None or (new is None) != interleave:
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
@@ -103,11 +104,9 @@ def compare(
         runs = results.find_run(base), results.find_run(new)
         comparison = compare_runs(results, *runs, margin=0.0 if margin is None else 1 + margin)
     if as_json:
-        from hockney.cli.changes import caution, comparison_json
-
-        render.print_json("compare", {**comparison_json(comparison), "caution": caution(comparison)})
+        print_json("compare", {**comparison_json(comparison), "caution": caution(comparison)})
     else:
-        _print(comparison, everything=everything)
+        show(comparison_document(comparison, everything=everything))
     return ExitCode.DONE if is_whole and not comparison.has_no_verdict else ExitCode.INCOMPLETE
 
 
@@ -166,38 +165,3 @@ def _refuse_contradictions(
         raise UsageError(f"so few launches of each variant decide nothing: give --launches {PAIRS_MIN} or more")
     if common.hosts and any(environments):
         raise UsageError("--base-env and --new-env only affect jobs on this host: leave out --hosts")
-
-
-def _print(comparison: Comparison, *, everything: bool) -> None:
-    from hockney.analysis.compare import ReasonCode, Verdict
-    from hockney.cli.changes import NOTES_MAX, notes
-    from hockney.cli.words import SHORT_NOTE
-    from hockney.report import changes
-
-    columns: list[render.TableColumn | str] = [
-        render.TableColumn("series", wrap=True, key=True),
-        render.TableColumn("base", right=True, optional=True),
-        render.TableColumn("new", right=True, optional=True),
-        render.TableColumn("change" if comparison.has_no_verdict else "change (95 % CI)", wrap=True),
-        "verdict",
-    ]
-    names = changes.names_of(comparison)
-    ranges = [each for each in comparison.ranges if everything or not each.first.has(ReasonCode.NO_COMMON_STATE)]
-    rows = [changes.row(alike, comparison, names) for alike in ranges]
-    render.table(columns, rows, narrow=changes.narrow_rows(ranges, comparison, names))
-    said = [changes.footer(comparison)] if ranges else []
-    below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
-    if everything:
-        others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
-        said += below + changes.range_sentences(others, comparison)
-    else:
-        nothing = changes.nothing_sentence(comparison)
-        said += [nothing or "", *changes.states_sentence(comparison), *below[:NOTES_MAX]]
-    hidden = 0 if everything else len(below[NOTES_MAX:])
-    launches = "{} and {} launches".format(*comparison.launches)
-    summary = f"run {comparison.base} -> run {comparison.new}, {launches}"
-    if everything or not nothing:
-        summary = f"{changes.counts_text(comparison)}; {summary}"
-    said.append(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))
-    for sentence in filter(None, said):
-        render.say(sentence)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import OneOf, command
+from hockney.render.json import print_json
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -35,6 +35,6 @@ def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     assert kind is not None  # click allows only these three shells
     script = kind(hockney, {}, "hockney", "_HOCKNEY_COMPLETE").source()
     if as_json:
-        render.print_json("completion", {"shell": shell, "script": script})
+        print_json("completion", {"shell": shell, "script": script})
     else:
         click.echo(script)

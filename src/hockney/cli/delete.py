@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import command, complete, duration_option
-from hockney.cli.render import local_time
-from hockney.cli.streams import remark
 from hockney.errors import UsageError
 from hockney.model import RunStatus
+from hockney.render.json import print_json
+from hockney.render.streams import remark
+from hockney.render.text import say
 from hockney.results.store import RunSummary, Store
-from hockney.units import counted
+from hockney.units import counted, local_time
 
 
 @command(
@@ -61,10 +61,10 @@ def delete(
                 runs, lines = [], []
         results.delete_runs([run.id for run in runs])
         if as_json:
-            render.print_json("delete", {"store": str(results.path), "deleted": [run.id for run in runs]})
+            print_json("delete", {"store": str(results.path), "deleted": [run.id for run in runs]})
         else:
             for line in lines:
-                render.say(f"deleted {line}")
+                say(f"deleted {line}")
         if not runs:
             remark("nothing was deleted")
     return 0

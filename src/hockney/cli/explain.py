@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import command, complete
 from hockney.errors import UsageError, unknown
+from hockney.render.json import print_json
 from hockney.report.names import readable_names
 from hockney.results.runs import open_results
 
@@ -36,15 +36,14 @@ def explain(reference: str | None, machine: str | None, everything: bool, *, as_
     """
     if reference is not None and machine is not None:
         raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
-    from hockney.cli.findings import explanation_json, print_all, print_strongest
+    from hockney.render.text import show
+    from hockney.report.documents.findings import explanation_json, strongest_document, whole_document
 
     explanation, names = (_of_machine(machine), {}) if machine is not None else _of_run(reference, store)
     if as_json:
-        render.print_json("explain", explanation_json(explanation))
-    elif everything:
-        print_all(explanation, names)
+        print_json("explain", explanation_json(explanation))
     else:
-        print_strongest(explanation, names)
+        show(whole_document(explanation, names) if everything else strongest_document(explanation, names))
 
 
 def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, dict[str, str]]:

@@ -11,8 +11,8 @@ from typing import Any, TextIO
 import click
 
 from hockney.cli.common import command, complete, file_option, output_option, refuse_output, transports_option
-from hockney.cli.streams import holds_document, remark
 from hockney.errors import HockneyError, UsageError
+from hockney.render.streams import holds_document, remark
 from hockney.results.runs import Run
 from hockney.results.store import Store
 

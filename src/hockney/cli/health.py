@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hockney.cli import render
 from hockney.cli.common import command, duration_option, host_options, label_option, quiet_option, transport_option
-from hockney.cli.rerun import typed
-from hockney.cli.streams import remark
 from hockney.errors import ExitCode, UsageError
 from hockney.model import RunStatus
+from hockney.render.json import print_json
+from hockney.render.streams import remark
+from hockney.report.commands import typed
 from hockney.results.runs import Run
 from hockney.worker.hosts import parse_hosts
 
@@ -48,11 +48,12 @@ def health(
     measures whole rounds, so that every host meets as many others. docs/hosts.md describes each finding.
     """
     from hockney.analysis.health import health_of
-    from hockney.cli.hosts import health_json, print_health
     from hockney.cli.measuring import command_line, measuring
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.run_options import read_limit, read_placement
     from hockney.measure.health import measure_health
+    from hockney.render.text import show
+    from hockney.report.documents.hosts import health_document, health_json
 
     asked = replace(read_placement(places), transports=(transport,), time_s=time_s, timeout_s=read_limit(limit_s))
     if not asked.hosts:
@@ -69,9 +70,9 @@ def health(
         code = exit_code_of(result, is_done=outcome.status is RunStatus.DONE)
         if as_json:
             document = {"run": run.id, "store": str(results.path), "health": health_json(result), "exit_code": code}
-            render.print_json("health", document)
+            print_json("health", document)
         else:
-            print_health(run, result)
+            show(health_document(run, result))
         if not quiet:
             remark(f"\nSaved as run {run.id} in {results.path}; the matrices again: {typed('show', run.id)}")
     return code

@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import command, complete, label_option, pattern_option, transport_option
-from hockney.cli.rerun import typed
 from hockney.errors import UsageError
 from hockney.machine.files import named_bytes
 from hockney.model import IMPORTED
+from hockney.render.json import print_json
+from hockney.render.text import say
+from hockney.report.commands import typed
 from hockney.results.formats import ReadOutputs, read_outputs
 from hockney.results.formats.lines import decode
 from hockney.results.store import Store
@@ -80,11 +81,11 @@ def import_(
         numbers = ("rows", "rows_read", "lines_left_out")
         counts = [{"file": name, **{key: getattr(of, key) for key in numbers}} for name, of in readings]
         fields = {"store": str(results.path), "run": run, "files": counts, "outputs": documents, "notes": notes}
-        render.print_json("import", fields)
+        print_json("import", fields)
     else:
         for note in notes:
-            render.say(note)
-        render.say(f"Saved as run {run}: {_summary([reading for _, reading in readings])}. Next: {typed('show', run)}")
+            say(note)
+        say(f"Saved as run {run}: {_summary([reading for _, reading in readings])}. Next: {typed('show', run)}")
 
 
 def _text(path: Path) -> str:

@@ -11,23 +11,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.analysis.repeat import further
-from hockney.cli import render
 from hockney.cli.common import refuse_output
 from hockney.cli.export import written
-from hockney.cli.figures import groups_of, plots_of, print_run, print_run_by_size
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.report import form_of, write_report
-from hockney.cli.rerun import typed
-from hockney.cli.sheet import missing_text
 from hockney.cli.show import run_as_json
-from hockney.cli.streams import remark
-from hockney.cli.tables import Tables, print_tables, tables_as_json, tables_of
-from hockney.cli.words import fixed
 from hockney.errors import ExitCode
 from hockney.measure import run as running
 from hockney.measure.plan import RunOptions, make_plan, transport_words
 from hockney.measure.recorder import RunOutcome
 from hockney.model import PointStatus, RunStatus
+from hockney.render.json import print_json
+from hockney.render.streams import remark
+from hockney.render.terminal import wrapped
+from hockney.render.text import show
+from hockney.report.commands import typed
+from hockney.report.document import Document, Sentence
+from hockney.report.documents.figures import by_size_document, groups_of, plots_of, run_document
+from hockney.report.documents.sheet import missing_text
+from hockney.report.documents.tables import Tables, tables_as_json, tables_document, tables_of
+from hockney.report.notes import fixed
 from hockney.report.sheet import Sheet
 from hockney.report.words import percent_text, precision_reached
 from hockney.results.export import write_csv
@@ -99,12 +102,12 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
             **tables_as_json(tables),
             "missing": catalogue.missing,
         }
-        render.print_json(command, document)
+        print_json(command, document)
     else:
-        _print(run, tables, catalogue, verbose=output.verbose or not results.is_in_place)
+        show(_document(run, tables, catalogue, verbose=output.verbose or not results.is_in_place))
     results.check_place()
     if not (output.quiet and is_done):
-        ending = render.wrapped(_ending(outcome, run, results.path, is_empty=is_empty, is_search=is_search), rest="  ")
+        ending = wrapped(_ending(outcome, run, results.path, is_empty=is_empty, is_search=is_search), rest="  ")
         remark("\n".join(["", *ending]))
     if output.csv is not None:
         with written(output.csv) as stream:
@@ -114,19 +117,18 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 
-def _print(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> None:
+def _document(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> Document:
     if tables:
-        print_tables(tables, run, catalogue.missing, verbose=verbose)
+        document = tables_document(tables, run, catalogue.missing, verbose=verbose)
         if isinstance(tables, Sheet):
-            return
+            return document
+        blocks = document.blocks
     elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):
-        print_run_by_size(run, run.series, verbose=verbose)
+        blocks = tuple(by_size_document(run, run.series, verbose=verbose))
     else:
-        print_run(run, run.series, verbose=verbose)
-        return
-    if not verbose:
-        render.say()
-        render.say(f"All figures, and the reasons of failed and skipped points: {typed('show', run.id, '--all')}")
+        return Document(tuple(run_document(run, run.series, verbose=verbose)))
+    more = f"All figures, and the reasons of failed and skipped points: {typed('show', run.id, '--all')}"
+    return Document(blocks if verbose else (*blocks, Sentence(), Sentence(more)))
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import (
     command,
     complete,
@@ -19,8 +18,8 @@ from hockney.cli.common import (
     refuse_output,
     transports_option,
 )
-from hockney.cli.rerun import typed
 from hockney.errors import ExitCode, UsageError
+from hockney.report.commands import typed
 
 _EXAMPLES = """hockney predict alltoall -n 64 --bytes 8,64K
 hockney predict halo2d --from 3 -t tcp -n 64 --topology torus:8x8
@@ -82,9 +81,12 @@ def predict(
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
     from hockney.analysis.predict.change import changed, parse_change
-    from hockney.cli.predicted import on_fits, on_machine, predicted, predicted_json, print_predicted
+    from hockney.cli.predicted import on_fits, on_machine, predicted
     from hockney.cli.run_options import find_suite
     from hockney.cli.validation import show_validation
+    from hockney.render.json import print_json
+    from hockney.render.text import show
+    from hockney.report.documents.prediction import predicted_json, prediction_document
     from hockney.worker.machine_model import write_model
 
     wanted = [parse_change(word) for word in changes]
@@ -119,9 +121,9 @@ def predict(
         head = "Written by hockney predict. docs/machines.md explains the keys; times are ns."
         write_model(changed({"": cases[0].model}, wanted)[""], write, head)
     if as_json:
-        render.print_json("predict", predicted_json(done[0]))
+        print_json("predict", predicted_json(done[0]))
     else:
-        print_predicted(done)
+        show(prediction_document(done))
     has_result = any(each.predictions if each.rates is None else each.rates.has_result for each in done)
     is_whole = has_result and all(each.is_whole for each in done)
     return ExitCode.DONE if is_whole else ExitCode.INCOMPLETE

@@ -11,21 +11,19 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from hockney.analysis.repeat import hosts_of, same_hosts
-from hockney.cli.render import line_width, wrapped
-from hockney.cli.rerun import typed
-from hockney.cli.streams import silence
-from hockney.cli.words import sizes_text
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
 from hockney.measure.health import pairs_text
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display
 from hockney.measure.sampler import Progress
 from hockney.model import CurveKey, Launch, Measurement, Point, PointStatus, curve_of
+from hockney.render.streams import silence
+from hockney.render.terminal import line_width, wrapped
+from hockney.report.commands import typed
+from hockney.report.documents.plan import idle_hosts_text, short_text
+from hockney.report.notes import sizes_text
 from hockney.report.words import size_text
 from hockney.units import counted, format_duration_s, format_ns, percent_digits, printable
 
@@ -210,28 +208,6 @@ class PairsDisplay(ProgressDisplay):
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Print nothing: the result has each reason why pairs failed."""
-
-
-def short_text(plan: Plan) -> str | None:
-    """The warning that the time of a plan is too short, with a time that is enough; None where it is enough."""
-    shown = [point for point in plan.points if point.role == "first"] or plan.points  # those have more rounds
-    first_s = first_rounds_s(shown, plan.launches, on_hosts=bool(plan.hosts))
-    if not is_too_short(plan.time_s, first_s, plan.launches):
-        return None
-    network = " at 1 Gbit/s" if plan.hosts else ""
-    return (
-        f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}{network}. "
-        f"Try: --time {enough_text(first_s)}"
-    )
-
-
-def idle_hosts_text(plan: Mapping[str, Any], ranks: int) -> str | None:
-    """`No rank on n3, n4. …`: the hosts of a plan without one of this number of ranks; None if all have one."""
-    idle = [host.name for host in hosts_of(plan)[ranks:]]  # spread evenly
-    if not idle:
-        return None
-    shown = ", ".join(idle if len(idle) <= 4 else [*idle[:3], f"… ({counted(len(idle), 'host')})"])
-    return f"No rank on {shown}. To compare every host: {typed('health', *same_hosts(plan))}"
 
 
 def progress_text(progress: Progress) -> str:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import OneOf, command, complete, output_option, refuse_output
 from hockney.cli.export import written
-from hockney.cli.rerun import command_line
-from hockney.cli.streams import remark
 from hockney.errors import UsageError
+from hockney.render.json import print_json
+from hockney.render.streams import remark
+from hockney.render.text import show
+from hockney.report.commands import command_line
+from hockney.report.document import Text
 from hockney.results.runs import Results, Run, open_results
 
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".svg": "svg", ".png": "png"}
@@ -51,9 +53,9 @@ def report(references: tuple[str, ...], output: Path, form: str | None, *, as_js
             raise UsageError(f"run {max(ids, key=ids.count)} is named twice: name each run once")
         size_bytes = write_report(results, runs, output, form)
     if as_json:
-        render.print_json("report", {"runs": ids, "file": str(output), "size_bytes": size_bytes})
+        print_json("report", {"runs": ids, "file": str(output), "size_bytes": size_bytes})
     else:
-        render.note(f"Wrote {output} ({size_bytes / 1e3:,.0f} kB).")
+        show([Text(f"Wrote {output} ({size_bytes / 1e3:,.0f} kB).")])
 
 
 def form_of(output: Path, form: str | None = None) -> str:

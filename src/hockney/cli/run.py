@@ -18,8 +18,8 @@ from hockney.cli.common import (
     quiet_option,
     transports_option,
 )
-from hockney.cli.rerun import typed
 from hockney.errors import UsageError
+from hockney.report.commands import typed
 from hockney.units import parse_fraction
 
 

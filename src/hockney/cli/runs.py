@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import command, complete, parse_label, stored_runs
-from hockney.cli.render import TableColumn, local_time
-from hockney.cli.rerun import typed
+from hockney.render.json import print_json
+from hockney.render.text import say, show
+from hockney.report.documents.runs import runs_document
 from hockney.results.store import RunSummary, Store, default_path
-from hockney.units import format_duration_s
-
-_COLUMNS: dict[TableColumn, Callable[[RunSummary], str]] = {
-    TableColumn("run", right=True, style="bold"): lambda run: str(run.id),
-    TableColumn("label"): lambda run: run.label or "",
-    TableColumn("suite"): lambda run: run.suite,
-    TableColumn("started"): lambda run: local_time(run.started_unix_s),
-    TableColumn("status"): lambda run: run.ending,
-    TableColumn("points", right=True): lambda run: f"{run.measured}/{run.planned}",
-    TableColumn("measured", right=True): lambda run: (
-        format_duration_s(run.measured_least_s) + " or more" * (run.measured_s is None)
-    ),
-    TableColumn("transports", wrap=True, optional=True): lambda run: " ".join(run.transports),
-}
 
 
 @command(
@@ -55,18 +40,16 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
             number = results.find_run(reference)
             results.label_run(number, name)
         if as_json:
-            render.print_json("runs", {"store": str(results.path), "labelled": number})
+            print_json("runs", {"store": str(results.path), "labelled": number})
         else:
-            render.say(f"run {number} has the label '{name}' now" if name else f"run {number} has no label now")
+            say(f"run {number} has the label '{name}' now" if name else f"run {number} has no label now")
         return
     stored = stored_runs(store)
     if as_json:
         documents = [_as_json(run) for run in stored]
-        render.print_json("runs", {"store": str(store or default_path()), "runs": documents})
-    elif stored:
-        render.records(_COLUMNS, stored, fits=True)
+        print_json("runs", {"store": str(store or default_path()), "runs": documents})
     else:
-        render.say(f"There are no runs yet: {typed('quick')} makes one.")
+        show(runs_document(stored))
 
 
 def _as_json(run: RunSummary) -> dict[str, object]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli import render
 from hockney.cli.common import command, complete, names, transports_option
 from hockney.errors import UsageError, unknown
+from hockney.render.json import print_json
 from hockney.results.export import launches_json, series_json
 from hockney.results.runs import Run, Series, open_results
 from hockney.stats.states import state_name
+
+if TYPE_CHECKING:
+    from hockney.report.document import Block
+    from hockney.report.documents.tables import Tables
 
 
 @command(
@@ -60,7 +64,10 @@ def show(
     each curve has a table. Figures are of one machine state: the quiet one with most measurements, if it has enough.
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
-    from hockney.cli.figures import print_plots, print_run, print_run_by_size  # 60 ms
+    from hockney.render.text import show as show_document  # 60 ms, as all below
+    from hockney.report.documents.figures import by_size_document, plots_document, run_document
+    from hockney.report.documents.hosts import bindings, clocks_around_document
+    from hockney.report.documents.tables import table_plots_document, tables_as_json, tables_document
 
     forms = {
         "--by-size": by_size,
@@ -80,40 +87,39 @@ def show(
             if state not in seen:
                 raise unknown("state in this run", state, sorted(seen))
         selects = pattern or transport or state is not None
+        known: Tables = []
         if tables:
             if state is not None or len(series) < len(run.series):
                 raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
-            _show_tables(run, every_state=states, as_json=as_json, verbose=verbose, plot=plot)
-        elif as_json:
-            render.print_json("show", run_as_json(run, series, state=state))
-        elif by_size:
-            print_run_by_size(run, series, state=state, verbose=verbose)
+            known = _tables(run, every_state=states)
+        if as_json:
+            print_json("show", {**run_as_json(run, series, state=state), **tables_as_json(known)})
+            return
+        shown: Iterable[Block]
+        if by_size:
+            shown = by_size_document(run, series, state=state, verbose=verbose)
         elif plot:
-            print_plots(run, series, state)
-        elif everything or selects or states or not _print_tables(run, verbose):
-            print_run(run, series, every_state=states, state=state, verbose=verbose)
-        if verbose and not as_json:
-            from hockney.cli.hosts import print_bindings, print_clocks_around
-
-            print_bindings(run)
-            print_clocks_around(run)
+            shown = table_plots_document(known) if known else plots_document(run, series, state)
+        elif known or (known := [] if everything or selects or states else _filled_tables(run)):
+            shown = tables_document(known, run, verbose=verbose)
+        else:
+            shown = run_document(run, series, every_state=states, state=state, verbose=verbose)
+        show_document([*shown, *bindings(run), *clocks_around_document(run)] if verbose else shown)
 
 
-def _print_tables(run: Run, verbose: bool) -> bool:
-    """Print the tables of the run's suite; False where it has none, or nothing to put on its sheet."""
-    from hockney.cli.tables import print_tables, tables_of
+def _filled_tables(run: Run) -> Tables:
+    """The tables of the run's suite; none where there is nothing to put on its sheet."""
+    from hockney.report.documents.tables import tables_of
     from hockney.report.sheet import Sheet
 
     tables = tables_of(run)
-    if not tables or (isinstance(tables, Sheet) and not tables.rows):
-        return False
-    print_tables(tables, run, verbose=verbose)
-    return True
+    return [] if isinstance(tables, Sheet) and not tables.rows else tables
 
 
-def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, plot: bool) -> None:
+def _tables(run: Run, *, every_state: bool) -> Tables:
+    """The tables of the run's suite. Raises UsageError where it has none."""
     from hockney.archive import reports
-    from hockney.cli.tables import print_table_plots, print_tables, tables_as_json, tables_of
+    from hockney.report.documents.tables import tables_of
 
     tables = tables_of(run, every_state=every_state)
     if not tables:
@@ -121,12 +127,7 @@ def _show_tables(run: Run, *, every_state: bool, as_json: bool, verbose: bool, p
             f"run {run.id} is of {run.info.suite}, which has no tables; these have: quick, {', '.join(reports())}, "
             "allpairs on three ranks or more, and a search of the highest rate"
         )
-    if as_json:
-        render.print_json("show", {**run_as_json(run), **tables_as_json(tables)})
-    elif plot:
-        print_table_plots(tables)
-    else:
-        print_tables(tables, run, verbose=verbose)
+    return tables
 
 
 def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str | None = None) -> dict[str, Any]:

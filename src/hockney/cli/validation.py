@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from hockney.cli import render
 from hockney.cli.measuring import command_line, measuring
-from hockney.cli.predicted import WHAT, print_missing, transports_of
+from hockney.cli.predicted import transports_of
 from hockney.cli.progress import ProgressDisplay
-from hockney.cli.render import TableColumn
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.plan import RunOptions, make_plan, transport_words
-from hockney.measure.predict import Checked, Validation, fit_to_check, validate
-from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
+from hockney.measure.predict import fit_to_check, validate
+from hockney.render.json import print_json
+from hockney.render.text import show
+from hockney.report.documents.prediction import validation_document, validation_json
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import load_suite
-from hockney.units import format_ns
 
 
 def show_validation(
@@ -58,36 +56,7 @@ def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
             f"run {run.id} cannot be validated: {reason}. Measure a new run", argv=("hockney", "predict", "--validate")
         )
     if as_json:
-        render.print_json("predict", {"run": run.id, "validation": [_json(each) for each in done]})
+        print_json("predict", {"run": run.id, "validation": list(map(validation_json, done))})
     else:
-        _print(run, done)
+        show(validation_document(run, done))
     return ExitCode.DONE if any(each.rows for each in done) else ExitCode.INCOMPLETE
-
-
-def _print(run: Run, done: Sequence[Validation]) -> None:
-    render.title(f"Predictions from the basic figures of run {run.id}, next to its other figures", first=True)
-    columns: dict[TableColumn, Callable[[Checked], str]] = {
-        WHAT[0]: lambda row: row.point.text(),
-        WHAT[1]: lambda row: size_text(row.point),
-        TableColumn("predicted", right=True): lambda row: format_ns(row.predicted_ns),
-        TableColumn("measured", right=True): lambda row: format_ns(row.measured_ns.value),
-        TableColumn("error", right=True): lambda row: f"{row.error:+.1%}",
-    }
-    for each in done:
-        render.title(f"{each.transport}{f', {each.state}' if each.state else ''}")
-        render.records(columns, each.rows)
-        print_missing(each.missing)
-    render.title("Size of the errors")
-    rows = [[each.transport, *error_cells(each)] for each in done]
-    render.table([TableColumn("transport", key=True), *(TableColumn(name, right=True) for name in ERROR_COLUMNS)], rows)
-
-
-def _json(each: Validation) -> dict[str, Any]:
-    return {
-        "transport": each.transport,
-        "state": each.state,
-        "median_error": each.median_error,
-        "within_10_percent": each.share_within(0.10),
-        "within_25_percent": each.share_within(0.25),
-        "points": [{**vars(row), "measured_ns": row.measured_ns.value, "error": row.error} for row in each.rows],
-    }

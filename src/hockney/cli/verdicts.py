@@ -12,7 +12,6 @@ from typing import Any
 from hockney.analysis.compare import Comparison, SeriesChange, Verdict
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.analysis.compare.values import VARIABLE
-from hockney.cli.changes import NOTES_MAX, comparison_json, notes
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
 from hockney.errors import ExitCode, UsageError
@@ -20,6 +19,7 @@ from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
 from hockney.report import changes
+from hockney.report.documents.comparison import NOTES_MAX, comparison_json, notes
 from hockney.report.words import cell_text
 from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results

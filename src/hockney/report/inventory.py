@@ -28,7 +28,7 @@ from hockney.worker.machine_model import builtin_models, load_model
 
 
 @dataclass(frozen=True)
-class Item:
+class Entry:
     """One item of the list. `why`: why it is not ready, None if it is; `how`: how to get it, if that is known.
 
     `more` is for JSON. `unready` says in a word how it is not ready: missing, wrong (it exists, but cannot be used) or
@@ -70,11 +70,11 @@ class Inventory:
     `fault`: why no worker could be built; patterns and transports are then unknown.
     """
 
-    suites: tuple[Item, ...]
-    patterns: tuple[Item, ...]
-    transports: tuple[Item, ...]
-    launchers: tuple[Item, ...]
-    machines: tuple[Item, ...]
+    suites: tuple[Entry, ...]
+    patterns: tuple[Entry, ...]
+    transports: tuple[Entry, ...]
+    launchers: tuple[Entry, ...]
+    machines: tuple[Entry, ...]
     matrix: dict[str, dict[str, Pairing]]
     fault: str | None = None
 
@@ -90,7 +90,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
         catalogue, fault = Catalogue({}, {}, ()), str(error)
     modelled = {name: load_model(name).machine.machine for name in builtin_models()}
 
-    def of_suite(name: str) -> Item:
+    def of_suite(name: str) -> Entry:
         return _suite(name, catalogue, fault, cpus)
 
     # One after the other: a file may name a model, which is added to the catalogue that all use.
@@ -100,7 +100,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
         patterns=tuple(_pattern(pattern, cpus) for pattern in catalogue.patterns.values()),
         transports=(
             *(_transport(transport) for transport in catalogue.transports.values()),
-            *(Item(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
+            *(Entry(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
         ),
         launchers=tuple(_launcher(name, catalogue.transports.values()) for name in LAUNCHERS),
         machines=tuple(_machine(machine, modelled) for machine in machines().values()),
@@ -109,27 +109,27 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
     )
 
 
-def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Item:
+def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Entry:
     try:
         if fault is not None:
             suite = load_suite(name)
-            return Item(suite.name, suite.title, "no worker can be built", fault)
+            return Entry(suite.name, suite.title, "no worker can be built", fault)
         is_own = name not in builtin_names()  # hockney's are right, and asking workers about each series takes long
         suite = load_suite(name, check=(lambda suite: check_words(suite, "series", catalogue)) if is_own else None)
         plan = make_plan(suite, RunOptions(), catalogue, cpus)
     except UsageError as error:
         is_there = Path(name).exists()
         how = "correct the file" if is_there else "name a file that exists"
-        return Item(Path(name).stem, "", str(error), how, unready="wrong" if is_there else "missing")
+        return Entry(Path(name).stem, "", str(error), how, unready="wrong" if is_there else "missing")
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
         why = next((skipped.reason for skipped in plan.skipped), "it names no transport that is here")
-        return Item(suite.name, suite.title, why, more=more)
+        return Entry(suite.name, suite.title, why, more=more)
     skipped = f", {len(plan.skipped)} more cannot run here" if plan.skipped else ""
-    return Item(suite.name, f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}", more=more)
+    return Entry(suite.name, f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}", more=more)
 
 
-def _pattern(pattern: PatternInfo, cpus: int) -> Item:
+def _pattern(pattern: PatternInfo, cpus: int) -> Entry:
     least, most, step = pattern.ranks
     options = [
         {**asdict(option), **({"min": None, "max": None} if option.choices else {})} for option in pattern.options
@@ -142,12 +142,12 @@ def _pattern(pattern: PatternInfo, cpus: int) -> Item:
         "options": options,
     }
     if least <= cpus:
-        return Item(pattern.name, pattern.summary, more=more)
+        return Entry(pattern.name, pattern.summary, more=more)
     why = f"needs {counted(least, 'rank')}"
-    return Item(pattern.name, pattern.summary, why, "here with --oversubscribe", more, "oversubscribed")
+    return Entry(pattern.name, pattern.summary, why, "here with --oversubscribe", more, "oversubscribed")
 
 
-def _transport(transport: TransportInfo) -> Item:
+def _transport(transport: TransportInfo) -> Entry:
     more = {
         "executable": str(transport.executable),
         "worker_name": transport.worker_name,
@@ -156,24 +156,24 @@ def _transport(transport: TransportInfo) -> Item:
         "max_bytes": transport.max_bytes or None,
     }
     summary = f"{transport.library.name}: {transport.summary}" if transport.library else transport.summary
-    return Item(transport.name, summary, more=more)
+    return Entry(transport.name, summary, more=more)
 
 
-def _launcher(name: str, transports: Iterable[TransportInfo]) -> Item:
+def _launcher(name: str, transports: Iterable[TransportInfo]) -> Entry:
     summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
     if name == "local":
-        return Item(name, summary)
+        return Entry(name, summary)
     if name in ("ssh", "srun", "flux"):
         programs = [path for path in [shutil.which(name)] if path]
     else:
         libraries = [transport.library for transport in transports if transport.library]
         programs = sorted({str(library.program) for library in libraries if library.kind == name})
     if not programs:
-        return Item(name, summary, "not found", read_toml(Path(__file__).with_name("launchers.toml"))[name])
-    return Item(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
+        return Entry(name, summary, "not found", read_toml(Path(__file__).with_name("launchers.toml"))[name])
+    return Entry(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
 
 
-def _machine(machine: Machine, modelled: Mapping[str, str | None]) -> Item:
+def _machine(machine: Machine, modelled: Mapping[str, str | None]) -> Entry:
     report = reports()[machine.report]
     more = {
         "title": machine.title,
@@ -183,7 +183,7 @@ def _machine(machine: Machine, modelled: Mapping[str, str | None]) -> Item:
         "systems": list(machine.systems),
         "models": [name for name, of_machine in modelled.items() if of_machine == machine.name],
     }
-    return Item(machine.name, machine.about, more=more)
+    return Entry(machine.name, machine.about, more=more)
 
 
 def _matrix(catalogue: Catalogue) -> dict[str, dict[str, Pairing]]:

@@ -149,7 +149,7 @@ class TransportFigures:
 
 
 @dataclass(frozen=True)
-class Column:
+class SheetColumn:
     """A column: `key` is its name in JSON, `unit` is "ns", "bytes/s" or "bytes", `pick` finds its value."""
 
     title: str
@@ -186,27 +186,27 @@ def marks_text(cells: Iterable[str], marks: Mapping[str, str] = MARKS) -> str:
 
 
 COLUMNS = (
-    Column(
+    SheetColumn(
         "latency (8 B)", "latency_ns", "ns", "half a round trip of 8 B (pingpong)",
         lambda of: of.time_ns("pingpong", LATENCY_BYTES),
     ),
-    Column(
+    SheetColumn(
         "bandwidth", "bandwidth_bytes_per_s", "bytes/s",
         "the rate of 256 KiB (udp: 32 KiB) with 16 messages in flight (oneway)",
         lambda of: of.best_rate_bytes_per_s("oneway"),
     ),
-    Column(
+    SheetColumn(
         "bidirectional", "bidirectional_bytes_per_s", "bytes/s",
         "the same with both ranks sending at once, the bytes of both counted (twoway)",
         lambda of: of.best_rate_bytes_per_s("twoway"),
     ),
-    Column("barrier", "barrier_ns", "ns", "a barrier of two ranks (barrier)", lambda of: of.time_ns("barrier")),
-    Column(
+    SheetColumn("barrier", "barrier_ns", "ns", "a barrier of two ranks (barrier)", lambda of: of.time_ns("barrier")),
+    SheetColumn(
         "r_inf", "r_inf_bytes_per_s", "bytes/s",
         "the asymptotic rate of the last straight segment of pingpong's time over size",
         lambda of: of.fitted(lambda line: line.r_inf_bytes_per_s),
     ),
-    Column(
+    SheetColumn(
         "n_1/2", "n_half_bytes", "bytes", "the size at which that segment reaches half of r_inf",
         lambda of: of.fitted(lambda line: line.n_half_bytes),
     ),
@@ -302,7 +302,7 @@ class Sheet:
     also_ready: tuple[str, ...]
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[SheetColumn]:
         """The column with the floor, and those in which a row has a value."""
         return [
             column for column in COLUMNS if column is COLUMNS[0] or any(row.values[column.key] for row in self.rows)

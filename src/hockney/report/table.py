@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hockney.report.document import Block
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -19,10 +21,11 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """`keys` are the places of the columns that name a row.
+class TextTable(Block):
+    """A table with all that belongs to it. `keys` are the indices of the columns that name a row.
 
-    `lead` stands above the table, `notes` below; `definitions` are of the columns. `is_open`: not folded.
+    `lead` stands above the table, `notes` below; `definitions` are of the columns, `bold` is one of them. `is_open`:
+    not folded. `fits`: as of a Table.
     """
 
     title: str
@@ -33,6 +36,8 @@ class TextTable:
     definitions: tuple[str, ...] = ()
     keys: tuple[int, ...] = (0,)
     is_open: bool = False
+    bold: str = ""
+    fits: bool = True
 
     @property
     def texts(self) -> list[list[str]]:

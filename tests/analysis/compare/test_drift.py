@@ -15,9 +15,9 @@ from tests.matrix import matrix
 
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.values import Contention
-from hockney.cli.changes import caution
 from hockney.measure.check import or_not_slower
 from hockney.model import IMPORTED, RunStatus
+from hockney.report.documents.comparison import caution
 from hockney.results.store import Store
 
 

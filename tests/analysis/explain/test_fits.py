@@ -12,7 +12,8 @@ from tests.stats.fit.truth import sizes_of
 from hockney.analysis.explain.curve import MeasuredCurve, Parameters
 from hockney.analysis.explain.fits import lines_of
 from hockney.analysis.finding import Absence
-from hockney.cli.findings import print_lines, print_loggp, print_off_lines, with_half_width
+from hockney.render.text import show
+from hockney.report.documents.findings import line_blocks, loggp_blocks, off_line_blocks, with_half_width
 from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate, NoFit, fit_loggp
 
@@ -55,7 +56,7 @@ def test_a_line_between_close_sizes_is_a_transition_without_a_rate(
     assert (transition.first_bytes, transition.last_bytes) == (8128, 8191)
     assert (transition.t0_ns, transition.r_inf_bytes_per_s, transition.n_half_bytes) == (None, None, None)
     assert all(one.r_inf_bytes_per_s is not None for one in lines if one is not transition)
-    print_lines(lines)
+    show(line_blocks(lines))
     (row,) = [row for row in capsys.readouterr().out.splitlines() if "8,128 B - 8,191 B" in row]
     assert "below 0" not in row
     assert "/s" not in row
@@ -80,7 +81,7 @@ def test_sizes_on_no_line_are_named_with_their_times(capsys: pytest.CaptureFixtu
         ("shm", "pingpong", "near", 8),
         ("shm", "pingpong", "near", 16),
     ]
-    print_off_lines(off_lines)
+    show(off_line_blocks(off_lines))
     text = "Off every line of pingpong on shm (near): 8 B (201 ns), 16 B (202 ns)."
     assert " ".join(capsys.readouterr().out.split()) == text
     assert lines_of(reading(curve()))[1] == []
@@ -126,12 +127,12 @@ def test_the_state_with_most_measurements_is_first_and_one_with_too_few_sizes_is
 
 
 def test_lines_are_printed_with_their_arms(capsys: pytest.CaptureFixture[str]) -> None:
-    print_lines(lines_of(reading(curve(line(500, 0.1), ranks=4)))[0])
+    show(line_blocks(lines_of(reading(curve(line(500, 0.1), ranks=4)))[0]))
     printed = capsys.readouterr().out
     row = next(row for row in printed.splitlines() if row.startswith("pingpong on shm, 4 ranks"))
     for cell in ("8 B - 64 KiB", "500 ns ±", "10.0 GB/s ±", "5,000 B ±", "0.0%", "near"):
         assert cell in row
-    print_lines([])
+    show(line_blocks([]))
     assert capsys.readouterr().out == ""
 
 
@@ -153,7 +154,7 @@ def test_a_value_with_a_long_arm_is_a_range(value: Estimate | None, printed: str
 
 
 def test_undetermined_parameters_are_dashes(capsys: pytest.CaptureFixture[str]) -> None:
-    print_lines(lines_of(reading(curve(lambda size: 500 + 5 * (size % 3), sizes=SIZES)))[0])
+    show(line_blocks(lines_of(reading(curve(lambda size: 500 + 5 * (size % 3), sizes=SIZES)))[0]))
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("pingpong on shm"))
     assert " - " in row.replace("8 B - 64 KiB", "")
 
@@ -161,11 +162,11 @@ def test_undetermined_parameters_are_dashes(capsys: pytest.CaptureFixture[str]) 
 def test_loggp_is_printed_by_segment(capsys: pytest.CaptureFixture[str]) -> None:
     fits = fit_loggp(TRIPS)
     assert not isinstance(fits, NoFit)
-    print_loggp([Parameters("shm", "prtt", 2, "", "near", fit) for fit in fits])
+    show(loggp_blocks([Parameters("shm", "prtt", 2, "", "near", fit) for fit in fits]))
     row = next(row for row in capsys.readouterr().out.splitlines() if row.startswith("prtt on shm"))
     for cell in ("900 ns", "300 ns", "200 ns", "450 ns", "12.5 GB/s", "0.0%", "yes", "near"):
         assert cell in row
-    print_loggp(())
+    show(loggp_blocks(()))
     assert capsys.readouterr().out == ""
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from hockney.archive import Published, Report, conclusions
 from hockney.report.classic.reading import NOT_PLANNED
-from hockney.report.classic.values import Cell, Measured, Table
+from hockney.report.classic.values import Cell, ClassicTable, Measured
 from hockney.results.figures import SEVERAL_STATES
 from hockney.stats import MIXED
 from hockney.stats.interval import Bounded
@@ -74,7 +74,7 @@ class ClassicReport:
 
     run_id: int
     report: Report
-    tables: tuple[Table, ...]
+    tables: tuple[ClassicTable, ...]
     conclusions: tuple[Conclusion, ...]
 
 
@@ -82,7 +82,9 @@ class NotTestable(Exception):
     """A figure of the expression is missing, for the reason given."""
 
 
-def judged(report: str, tables: Sequence[Table], *, one_host: bool, page_bytes: int | None) -> tuple[Conclusion, ...]:
+def judged(
+    report: str, tables: Sequence[ClassicTable], *, one_host: bool, page_bytes: int | None
+) -> tuple[Conclusion, ...]:
     """The verdicts on all conclusions of a report from these tables; `page_bytes`: None for any."""
     by_name = {table.name: table for table in tables}
     verdicts = []
@@ -94,7 +96,7 @@ def judged(report: str, tables: Sequence[Table], *, one_host: bool, page_bytes: 
     return tuple(verdicts)
 
 
-def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], why: str | None) -> Conclusion:
+def _judged(spec: Mapping[str, Any], tables: Mapping[str, ClassicTable], why: str | None) -> Conclusion:
     holds, rows = spec.get("holds"), spec.get("rows", {})
     groups: list[str] = [_ANY]
     if not spec.get("across"):
@@ -114,7 +116,7 @@ def _judged(spec: Mapping[str, Any], tables: Mapping[str, Table], why: str | Non
     return Conclusion(spec["id"], spec["text"], holds, spec.get("published"), figures, tuple(judgements))
 
 
-def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[str, Table]) -> Judgement:
+def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[str, ClassicTable]) -> Judgement:
     try:
         figures = tuple(_figure(name, where, group, tables) for name, where in rows.items())
     except NotTestable as why:
@@ -134,12 +136,12 @@ def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[
 # ---- the cells of a name -------------------------------------------------------------------------------------------
 
 
-def _rows(where: Mapping[str, Any], table: Table | None) -> Iterable[tuple[Cell, ...]]:
+def _rows(where: Mapping[str, Any], table: ClassicTable | None) -> Iterable[tuple[Cell, ...]]:
     """The rows whose first cells are those of a name."""
     return [row for row in (table.rows if table else ()) if [*row[: len(where["row"])]] == where["row"]]
 
 
-def _cells(where: Mapping[str, Any], group: str, table: Table | None) -> list[Measured]:
+def _cells(where: Mapping[str, Any], group: str, table: ClassicTable | None) -> list[Measured]:
     """The measured cells of a name's rows in matching columns, those with the fewest parts first."""
     fits = re.compile(where.get("column", ""))
     columns = [
@@ -151,7 +153,7 @@ def _cells(where: Mapping[str, Any], group: str, table: Table | None) -> list[Me
     return [cell for cell in cells if isinstance(cell, Measured)]
 
 
-def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str, Table]) -> Named:
+def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str, ClassicTable]) -> Named:
     cells = _cells(where, group, tables.get(where["table"]))
     known = [cell for cell in cells if cell.value is not None]
     if not known:
@@ -162,7 +164,7 @@ def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str
     return Named(name, cell.unit, cell.value or 0.0, low, high, cell.oversubscribed, cell.state)
 
 
-def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, Table]) -> Named | None:
+def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, ClassicTable]) -> Named | None:
     for row in _rows(where, tables.get(where["table"])):
         for cell in row:
             if isinstance(cell, Published) and cell.value is not None:

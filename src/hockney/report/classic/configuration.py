@@ -10,18 +10,18 @@ from typing import Any
 from hockney.machine.facts import data_caches
 from hockney.report.classic.layout import contents
 from hockney.report.classic.reading import clock_hz
-from hockney.report.classic.values import ClassicColumn, Table
+from hockney.report.classic.values import ClassicColumn, ClassicTable
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run
 from hockney.units import counted, format_bytes, format_ns
 
 
-def configuration_tables(report: str, run: Run) -> list[Table]:
+def configuration_tables(report: str, run: Run) -> list[ClassicTable]:
     """The blocks of a report's file: each item in the report, and on this machine."""
     here = _texts(run)
     columns = (ClassicColumn("item"), ClassicColumn("published", "published"), ClassicColumn("this machine"))
     return [
-        Table(
+        ClassicTable(
             block["name"],
             block["title"],
             columns,

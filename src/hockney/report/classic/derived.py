@@ -9,7 +9,7 @@ from hockney.machine.topology import Topology
 from hockney.report.classic.layout import by_label, contents, layouts, title_of
 from hockney.report.classic.models import models_of, way_of
 from hockney.report.classic.reading import NOT_PLANNED, WORD_BYTES, RunReader
-from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank, plain_table
+from hockney.report.classic.values import Cell, ClassicColumn, ClassicTable, Measured, blank, plain_table
 from hockney.results.runs import Series
 from hockney.stats.fit import JUMP, DistanceFit, Estimate, NoFit, fit_distance, fit_segments
 from hockney.units import format_bytes
@@ -17,7 +17,7 @@ from hockney.units import format_bytes
 # ---- Paragon -----------------------------------------------------------------------------------------------------
 
 
-def ratio_table(bandwidth: Table) -> Table:
+def ratio_table(bandwidth: ClassicTable) -> ClassicTable:
     """The bandwidth of each transport over that of the native one: the fastest that is not PVM."""
     places = [place for place, column in enumerate(bandwidth.columns) if column.kind == "measured"]
     natives = [place for place in places if not _is_pvm(bandwidth.columns[place])]
@@ -28,10 +28,10 @@ def ratio_table(bandwidth: Table) -> Table:
     columns = (bandwidth.columns[1], *(bandwidth.columns[place] for place in others))
     title = "Ratio to the native library"
     if native is None:
-        return Table("ratio", title, columns, (), ("Nothing native was measured.",))
+        return ClassicTable("ratio", title, columns, (), ("Nothing native was measured.",))
     rows = tuple((row[1], *(_ratio(row[place], row[native]) for place in others)) for row in bandwidth.rows[1:])
     note = f"Bandwidth over that of {bandwidth.columns[native].title}, the fastest here that is not PVM."
-    return Table("ratio", title, columns, rows, (note,))
+    return ClassicTable("ratio", title, columns, rows, (note,))
 
 
 def _is_pvm(column: ClassicColumn) -> bool:
@@ -61,7 +61,7 @@ def _ratio(cell: Cell, base: Cell) -> Measured:
     )
 
 
-def jumps_table(reader: RunReader) -> Table:
+def jumps_table(reader: RunReader) -> ClassicTable:
     """The jumps and outliers of each transport's ping-pong, next to those that the report states."""
     curves: dict[str, list[Series]] = {}
     for series in reader.series("pingpong"):
@@ -105,7 +105,7 @@ def jumps_of(curve: Sequence[tuple[int, float, float]]) -> list[tuple[str, str, 
 # ---- T3D: base + hops + changes of direction between CPUs --------------------------------------------------------
 
 
-def distance_table(reader: RunReader) -> Table:
+def distance_table(reader: RunReader) -> ClassicTable:
     """The parameters for each way to ping-pong a word, or one column with the reason if none has a fit."""
     layout = next(each for each in layouts("t3d") if each.name == "ping_pong")
     series = [each for each in reader.series(*layout.patterns) if each.point.bytes == WORD_BYTES]
@@ -121,7 +121,7 @@ def distance_table(reader: RunReader) -> Table:
     columns = [ClassicColumn("what"), ClassicColumn("published", "published")]
     columns += [ClassicColumn(title_of(label), "measured", label) for label in fits or [("this machine",)]]
     title = "What distance adds: base + hops + changes of direction, ns"
-    return Table("distance", title, tuple(columns), tuple(rows), tuple(contents("t3d")["notes"]["distance"]))
+    return ClassicTable("distance", title, tuple(columns), tuple(rows), tuple(contents("t3d")["notes"]["distance"]))
 
 
 def _parameter(name: str, fit: DistanceFit, state: str | None, published_ns: float) -> Measured:

@@ -20,7 +20,7 @@ from hockney.machine.files import read_toml
 from hockney.report.classic.models import is_model, judged, models_of, plain_name, why_not
 from hockney.report.classic.predicted import prediction_notes
 from hockney.report.classic.reading import NOT_PLANNED, QUANTITIES, RunReader, chosen
-from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, blank
+from hockney.report.classic.values import Cell, ClassicColumn, ClassicTable, Measured, blank
 from hockney.results.runs import Series
 
 Place = dict[str, Coordinate]
@@ -147,7 +147,7 @@ class _Group:
     is_predicted: bool = False
 
 
-def make_table(layout: Layout, reader: RunReader) -> Table:
+def make_table(layout: Layout, reader: RunReader) -> ClassicTable:
     """The table with this run's figures."""
     if reader.is_exact:
         layout = replace(layout, columns=tuple(each for each in layout.columns if each.quantity != "fastest"))
@@ -176,7 +176,7 @@ def make_table(layout: Layout, reader: RunReader) -> Table:
     units = dict.fromkeys(QUANTITIES[part.quantity].unit for part in layout.parts)
     title = layout.title if layout.down else f"{layout.title}, {' and '.join(units)}"
     notes = (*layout.notes, *_archive_notes(lines), *prediction_notes(measured, predicted))
-    return Table(layout.name, title, tuple(_columns(layout, groups)), tuple(rows), notes, layout.heading)
+    return ClassicTable(layout.name, title, tuple(_columns(layout, groups)), tuple(rows), notes, layout.heading)
 
 
 def _groups(layout: Layout, measured: Iterable[Series], predicted: Iterable[Series]) -> list[_Group]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hockney.archive import Published, machines
 from hockney.model import split_placed
-from hockney.report.classic.values import NOTHING, Cell, Measured, Table, plain_table
+from hockney.report.classic.values import NOTHING, Cell, ClassicTable, Measured, plain_table
 from hockney.results.runs import Run
 
 Record = Mapping[str, Any]
@@ -69,7 +69,7 @@ def judged(model: Record, figure: Published | None, cell: Measured) -> Measured:
     return replace(cell, model=True, reproduced=any(figure.matches(row["where"]) for row in model["used"]))
 
 
-def model_tables(models: Iterable[Record]) -> list[Table]:
+def model_tables(models: Iterable[Record]) -> list[ClassicTable]:
     """The parameters of models with their sources, the figures they used, and the facts read from the report."""
     records = list(models)
     used = [(_where(row["where"]), row["for"]) for row in _rows(records, "used")]
@@ -137,7 +137,7 @@ def _off(cells: Sequence[Measured]) -> tuple[Cell, ...]:
     return (str(len(errors)), *(Measured("%", of(errors), computed=True) for of in (statistics.median, max)))
 
 
-def errors_table(tables: Sequence[Table]) -> list[Table]:
+def errors_table(tables: Sequence[ClassicTable]) -> list[ClassicTable]:
     """How far the models are off the published figures that they did not use, by table; [] without any.
 
     A figure that a table shows twice, since its report can be read in two ways, counts with the nearer one.

@@ -102,7 +102,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class Table:
+class ClassicTable:
     """A table in the report's shape, with columns of this machine next to the published one.
 
     The first `heading` columns are shown above the rows that share them. `left_out` says why figures are missing.
@@ -117,9 +117,9 @@ class Table:
     left_out: tuple[LeftOut, ...] = ()
 
 
-def plain_table(name: str, title: str, heads: str, rows: Iterable[Sequence[Cell]], *notes: str) -> Table:
+def plain_table(name: str, title: str, heads: str, rows: Iterable[Sequence[Cell]], *notes: str) -> ClassicTable:
     """A table of keys alone; `heads` are separated by `|`."""
-    return Table(name, title, tuple(map(ClassicColumn, heads.split("|"))), tuple(map(tuple, rows)), notes)
+    return ClassicTable(name, title, tuple(map(ClassicColumn, heads.split("|"))), tuple(map(tuple, rows)), notes)
 
 
 def blank(unit: str, reason: str, published: float | None = None) -> Measured:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from hockney import stats
 from hockney.archive import Published
 from hockney.report.classic.layout import layouts
-from hockney.report.classic.values import NOTHING, Cell, LeftOut, Measured, Table
+from hockney.report.classic.values import NOTHING, Cell, ClassicTable, LeftOut, Measured
 from hockney.results.figures import SEVERAL_STATES
 
 
-def view_of(table: Table) -> Table:
+def view_of(table: ClassicTable) -> ClassicTable:
     """The table without the columns and rows that have no figure, and why; rows with a published one stay."""
     published, measured, predicted = (
         [place for place, column in enumerate(table.columns) if column.kind == kind]
@@ -54,7 +54,7 @@ def view_of(table: Table) -> Table:
     )
 
 
-def _not_predicted(table: Table, places: Sequence[int], is_named: bool) -> Iterable[LeftOut]:
+def _not_predicted(table: ClassicTable, places: Sequence[int], is_named: bool) -> Iterable[LeftOut]:
     """The reason why columns have no prediction at all; they are named if others have some."""
     missing: dict[str, list[str]] = {}
     for place in places:
@@ -70,7 +70,7 @@ def _has_figure(cell: Cell) -> bool:
     return isinstance(cell, Measured) and cell.value is not None
 
 
-def _name(table: Table, row: Sequence[Cell]) -> str:
+def _name(table: ClassicTable, row: Sequence[Cell]) -> str:
     keys = (text_of(cell) for column, cell in zip(table.columns, row, strict=True) if column.kind == "key")
     return " ".join(filter(None, keys))
 
@@ -95,7 +95,7 @@ def states_note(cells: Iterable[Measured]) -> tuple[str | None, str | None]:
 
 
 @dataclass(frozen=True)
-class Plot:
+class ClassicPlot:
     """The figures of a table, or of its rows that differ in size only: (size, value) by the name of the curve."""
 
     title: str
@@ -103,14 +103,14 @@ class Plot:
     curves: dict[str, list[tuple[int, float]]]
 
 
-def plots_of(report: str, tables: Iterable[Table]) -> list[Plot]:
+def plots_of(report: str, tables: Iterable[ClassicTable]) -> list[ClassicPlot]:
     """A plot for each table over sizes, and for each set of its other keys with two published sizes or more."""
     titles = {layout.name: layout.keys["bytes"] for layout in layouts(report) if "bytes" in layout.keys}
     plots = [plot for table in tables if table.name in titles for plot in _plots(table, titles[table.name])]
     return [plot for plot in plots if len(plot.curves.get("published", ())) > 1]
 
 
-def _plots(table: Table, size_title: str) -> Iterable[Plot]:
+def _plots(table: ClassicTable, size_title: str) -> Iterable[ClassicPlot]:
     keys = [place for place, column in enumerate(table.columns) if column.kind == "key"]
     at_size = next(place for place in keys if table.columns[place].title == size_title)
     groups: dict[str, list[tuple[Cell, ...]]] = {}
@@ -125,4 +125,4 @@ def _plots(table: Table, size_title: str) -> Iterable[Plot]:
             for column, cell in zip(table.columns, row, strict=True) if size.isdecimal() else ():
                 if isinstance(cell, Published | Measured) and cell.unit in units and cell.value is not None:
                     curves.setdefault(column.title, []).append((int(size), cell.value))
-        yield Plot(f"{table.title}{f': {name}' if name else ''}", units[0] if units else "", curves)
+        yield ClassicPlot(f"{table.title}{f': {name}' if name else ''}", units[0] if units else "", curves)

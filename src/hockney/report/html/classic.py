@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport, Named
-from hockney.report.classic.values import NOTHING, Cell, Measured, Table, format_figure
+from hockney.report.classic.values import NOTHING, Cell, ClassicTable, Measured, format_figure
 from hockney.report.classic.view import text_of, view_of
 from hockney.report.html.material import Material
 from hockney.report.table import TextTable, text_rows
@@ -25,7 +25,7 @@ def figures_text(figures: Iterable[Named]) -> str:
     return ", ".join(" ".join(filter(None, (f.name, format_figure(f.value), f.unit))) for f in figures)
 
 
-def _table(table: Table) -> TextTable:
+def _table(table: ClassicTable) -> TextTable:
     view = view_of(table)
     return TextTable(
         title=table.title,

@@ -12,7 +12,7 @@ from hockney.model import PointStatus
 from hockney.report.html.material import Material
 from hockney.report.html.summary import utc
 from hockney.report.impacts import background_text, impact_table
-from hockney.report.sheet import MARKS, OTHER_STATE, Column, Row, Sheet, Value, marks_text
+from hockney.report.sheet import MARKS, OTHER_STATE, Row, Sheet, SheetColumn, Value, marks_text
 from hockney.report.table import Cell, TextTable, text_rows
 from hockney.report.words import ROUGH, SHORT_MARK, hosts_text, launches_text, placement_text
 from hockney.results.runs import Run
@@ -45,7 +45,7 @@ def sheet_table(material: Material) -> TextTable | None:
     )
 
 
-def _cell(column: Column, row: Row, of_column: Iterable[Value | None]) -> Cell:
+def _cell(column: SheetColumn, row: Row, of_column: Iterable[Value | None]) -> Cell:
     value = row.values[column.key]
     text, bounds = column.texts(value)
     bounds += row.marks(column.key)

@@ -1,21 +1,21 @@
-"""The tables of a classic report on a terminal, in a pipe and as JSON."""
+"""The tables of a classic report as a document and as JSON."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from hockney.analysis.repeat import further
 from hockney.archive import Published
-from hockney.cli import render
-from hockney.cli.rerun import typed
-from hockney.cli.words import SHORT_NOTE, fixed, say_one_launch
 from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
-from hockney.report.classic.values import Cell, ClassicColumn, Measured, Table, format_figure
+from hockney.report.classic.values import Cell, ClassicColumn, ClassicTable, Measured, format_figure
 from hockney.report.classic.view import states_note, text_of, view_of
+from hockney.report.commands import typed
+from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title
+from hockney.report.notes import SHORT_NOTE, fixed, one_launch
 from hockney.report.sheet import marks_text
 from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
 from hockney.results.runs import Run
@@ -26,47 +26,49 @@ from hockney.worker.libraries import Missing
 _OF_THE_MODEL = ("model", "model-used", "model-structure")  # two screens, which stand above the figures
 
 
-def print_report(report: ClassicReport, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
-    """Print every table of a run with its notes, then what is `missing` on this machine.
+def classic_document(
+    report: ClassicReport, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False
+) -> Iterator[Block]:
+    """Every table of a run with its notes, then what is `missing` on this machine.
 
-    What a model is made of is printed if `verbose`.
+    What a model is made of is there if `verbose`.
     """
-    render.title(f"The tables of: {report.report.source}", first=True)
+    yield Title(f"The tables of: {report.report.source}")
     if not verbose and any(table.name in _OF_THE_MODEL for table in report.tables):
         report = replace(report, tables=tuple(table for table in report.tables if table.name not in _OF_THE_MODEL))
         command = typed("show", run.id, "-v")
-        render.note(f"The model's parameters, their sources, and the figures that it used: {command}")
+        yield Text(f"The model's parameters, their sources, and the figures that it used: {command}")
     views = list(map(view_of, report.tables))
     said: set[str] = set()
     reasons: dict[str, int] = {}
     state: str | None = None
     for view in views:
-        state = _print_table(view, said, reasons, state)
-    _print_conclusions(report.conclusions, reasons)
+        state = yield from _table(view, said, reasons, state)
+    yield from _conclusions(report.conclusions, reasons)
     if reasons:
-        render.title("Why figures are missing")
+        yield Title("Why figures are missing")
     for reason, number in reasons.items():
-        render.note(f"({number}) {reason}", style="yellow")
+        yield Text(f"({number}) {reason}", tone="caution")
     cells = [cell for view in views for row in view.rows for cell in row if isinstance(cell, Measured)]
-    render.say()
+    yield Sentence()
     if not all(cell.exact or cell.computed or cell.value is None for cell in cells):
-        render.note(
+        yield Text(
             "x: ratio of this machine's figure to the published one. ±: half-width of the 95 % confidence interval."
         )
-        render.note("Figures without ± are computed from others, or zero.")
-    say_one_launch(cell.interval_over for cell in cells)
+        yield Text("Figures without ± are computed from others, or zero.")
+    yield from one_launch(cell.interval_over for cell in cells)
     if any(cell.model for cell in cells):
-        render.note("error: of the model against the published figure. reproduced: that figure was used for its fit.")
+        yield Text("error: of the model against the published figure. reproduced: that figure was used for its fit.")
     if any(cell.lacks_measurements for cell in cells):
-        render.note(f"{marks_text([RANGE_MARK])}{fixed(further(run))}")
+        yield Text(f"{marks_text([RANGE_MARK])}{fixed(further(run))}")
     if any(cell.is_short for cell in cells):
-        render.note(SHORT_NOTE)
+        yield Text(SHORT_NOTE)
     if any(cell.oversubscribed for cell in cells):
-        render.note(f"*: more ranks than CPUs, so this is a scheduling time. {OVERSUBSCRIBED}")
+        yield Text(f"*: more ranks than CPUs, so this is a scheduling time. {OVERSUBSCRIBED}")
     if missing:
-        render.title("Not available here")
+        yield Title("Not available here")
         for absent in missing:
-            render.note(f"{absent.name}: {absent.why}; {absent.how}")
+            yield Text(f"{absent.name}: {absent.why}; {absent.how}")
 
 
 def report_as_json(report: ClassicReport) -> dict[str, Any]:
@@ -88,13 +90,15 @@ def _cell_json(cell: Cell) -> Any:
     return {**asdict(cell), "ratio": cell.ratio, "error": cell.error} if isinstance(cell, Measured) else text_of(cell)
 
 
-def _print_table(view: Table, said: set[str], reasons: dict[str, int], state: str | None) -> str | None:
-    """Print a table; returns the sentence on the machine state that holds below it.
+def _table(
+    view: ClassicTable, said: set[str], reasons: dict[str, int], state: str | None
+) -> Generator[Block, None, str | None]:
+    """A table; returns the sentence on the machine state that holds below it.
 
     Sentences printed before are not repeated: the notes in `said`, and the sentence `state`. `reasons` has the numbers
     of those that are printed below all tables.
     """
-    render.title(view.title)
+    yield Title(view.title)
     common, note = states_note(cell for row in view.rows for cell in row if isinstance(cell, Measured))
     if view.rows:
         measured = any(column.kind in ("measured", "predicted") for column in view.columns)
@@ -108,8 +112,8 @@ def _print_table(view: Table, said: set[str], reasons: dict[str, int], state: st
         for place, column in enumerate(view.columns[view.heading :], view.heading):
             is_figure = column.kind in ("measured", "predicted")
             right = column.kind != "key" and measured
-            columns.append(render.TableColumn(column.title, right=right, wrap=not is_figure, key=not is_figure))
-            columns += [render.TableColumn("error", right=True)] if place in modelled else []
+            columns.append(Column(column.title, right=right, wrap=not is_figure, key=not is_figure))
+            columns += [Column("error", right=True)] if place in modelled else []
         shown: list[list[str] | str] = []
         for heading, rows in itertools.groupby(view.rows, key=lambda row: row[: view.heading]):
             shown += [_heading(view, heading)] if heading else []
@@ -120,12 +124,12 @@ def _print_table(view: Table, said: set[str], reasons: dict[str, int], state: st
                     texts += [_error(cell)] if place in modelled else []
                 first, *others = texts
                 shown.append(["  " * bool(heading) + first, *others])
-        render.table(columns, shown, fits=True)
+        yield Table(columns, shown, fits=True)
     for missing in view.left_out:
-        render.note(missing.sentence(_number(missing.reason, reasons)), style="yellow")
+        yield Text(missing.sentence(_number(missing.reason, reasons)), tone="caution")
     if view.rows:
         for text in (*(note for note in view.notes if note not in said), *([note] if note and note != state else [])):
-            render.note(text, style="dim")
+            yield Text(text, tone="quiet")
         said.update(view.notes)
     return note or state
 
@@ -135,20 +139,20 @@ def _number(reason: str, reasons: dict[str, int]) -> str:
     return f"({reasons.setdefault(reason, len(reasons) + 1)})"
 
 
-def _print_conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int]) -> None:
-    """Print the verdicts below each conclusion and its published figures."""
+def _conclusions(conclusions: Sequence[Conclusion], reasons: dict[str, int]) -> Iterator[Block]:
+    """The verdicts below each conclusion and its published figures."""
     if conclusions:
-        render.title("The report's conclusions, and whether they hold here")
+        yield Title("The report's conclusions, and whether they hold here")
     for conclusion in conclusions:
-        render.note(f"{conclusion.text}{f' [{conclusion.holds}]' if conclusion.holds else ''}")
+        yield Text(f"{conclusion.text}{f' [{conclusion.holds}]' if conclusion.holds else ''}")
         published = conclusion.published or ", ".join(map(_named, conclusion.figures))
         if published:
-            render.item(published, head="published")
+            yield Item(published, head="published")
         for judgement in conclusion.judgements:
             why = judgement.reason or ""
             verdict = f"{judgement.verdict} {_number(why, reasons)}" if why in reasons else judgement.verdict
             parts = [verdict, ", ".join(map(_named, judgement.figures)), "" if why in reasons else why]
-            render.item("; ".join(filter(None, parts)), head=judgement.on or "here")
+            yield Item("; ".join(filter(None, parts)), head=judgement.on or "here")
 
 
 def _named(figure: Named) -> str:
@@ -158,7 +162,7 @@ def _named(figure: Named) -> str:
     return " ".join(filter(None, (figure.name, f"{format_figure(figure.value)}{mark}", figure.unit, spread)))
 
 
-def _heading(view: Table, cells: Sequence[Cell]) -> str:
+def _heading(view: ClassicTable, cells: Sequence[Cell]) -> str:
     """`ranks 2 (published: latency 86)`: the cells that the rows below have in common."""
     titled = list(zip(view.columns, map(text_of, cells), strict=False))
     keys = ", ".join(f"{column.title} {text}" for column, text in titled if column.kind == "key" and text)

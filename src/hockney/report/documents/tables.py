@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
@@ -15,19 +15,18 @@ from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.pairs import PairMatrix, pair_matrices
 from hockney.analysis.repeat import resume
-from hockney.cli import render
-from hockney.cli.classic import print_report, report_as_json
-from hockney.cli.hosts import health_json, print_clocks, print_health
-from hockney.cli.plot import print_plot
-from hockney.cli.rerun import command_line, fix_text, typed
-from hockney.cli.sheet import print_sheet, sheet_as_json
-from hockney.cli.words import print_caveats, say_one_launch
 from hockney.errors import HockneyError, UsageError
 from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport
 from hockney.report.classic.view import plots_of
+from hockney.report.commands import command_line, fix_text, typed
+from hockney.report.document import Block, Document, Plot, Text, Title, document
+from hockney.report.documents.classic import classic_document, report_as_json
+from hockney.report.documents.hosts import clocks_document, health_document, health_json
+from hockney.report.documents.sheet import sheet_as_json, sheet_document
 from hockney.report.impacts import background_text, impact_table
 from hockney.report.names import readable_names
+from hockney.report.notes import caveats_of, one_launch
 from hockney.report.pairs import pair_table, rank_values
 from hockney.report.rates import rates_table
 from hockney.report.sheet import Sheet, make_sheet
@@ -56,44 +55,46 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables:
     return tables
 
 
-def print_table_plots(tables: Tables) -> None:
-    """Plot the published and measured figures of a classic report. Raises UsageError where there are none."""
+def table_plots_document(tables: Tables) -> Iterator[Block]:
+    """Plots of the published and measured figures of a classic report. Raises UsageError where there are none."""
     plots = plots_of(tables.report.name, tables.tables) if isinstance(tables, ClassicReport) else []
     if not plots:
         raise UsageError("these tables have no published curve over sizes. Leave out --tables to plot your curves")
-    for plot in plots:
-        print_plot(plot.title, plot.curves, plot.unit)
+    yield from (Plot(plot.title, plot.curves, plot.unit) for plot in plots)
 
 
-def print_tables(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> None:
-    """Print tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known."""
+def tables_document(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> Document:
+    """Tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known."""
+    if isinstance(tables, Sheet):
+        findings: Sequence[Finding] = ()
+        with suppress(HockneyError):  # no figure has an interval in one machine state
+            findings = explain_run(run).findings
+        return sheet_document(tables, run, missing, findings, verbose=verbose)
+    return document(_blocks(tables, run, missing, verbose=verbose))
+
+
+def _blocks(tables: Tables, run: Run, missing: Sequence[Missing], *, verbose: bool) -> Iterator[Block]:
     match tables:
-        case Sheet():
-            findings: Sequence[Finding] = ()
-            with suppress(HockneyError):  # no figure has an interval in one machine state
-                findings = explain_run(run).findings
-            print_sheet(tables, run, missing, findings, verbose=verbose)
-            return
         case ClassicReport():
-            print_report(tables, run, missing, verbose=verbose)
+            yield from classic_document(tables, run, missing, verbose=verbose)
         case Health():
-            print_health(run, tables)
+            yield from health_document(run, tables)
         case HighestRates():
             more = f"All rates that were tried: {typed('show', run.id, '--all')}"
             table = rates_table(tables, go_on=command_line(resume(run.id, run.info)), more=more)
-            render.texts(table, bold="events", first=True)
+            yield replace(table, bold="events")
         case Impacts():
-            _print_impacts(tables, run)
+            yield from _impacts(tables, run)
         case Clocks():
-            print_clocks(tables)
+            yield from clocks_document(tables)
         case _:
-            for matrix in tables:
-                print_matrix(matrix)
-            say_one_launch(series.shown.interval_over for series in run.series if tables and series.shown)
+            for matrix in tables if isinstance(tables, list) else ():
+                yield from matrix_blocks(matrix)
+            yield from one_launch(series.shown.interval_over for series in run.series if tables and series.shown)
     placement = None if isinstance(tables, Health) else placement_text(run)
     if placement:
-        render.note(placement)
-    print_caveats(run, verbose=verbose)
+        yield Text(placement)
+    yield from caveats_of(run, verbose=verbose)
 
 
 def tables_as_json(tables: Tables) -> dict[str, Any]:
@@ -123,14 +124,14 @@ def _impact_json(impact: Impact) -> dict[str, Any]:
     return {**vars(impact), "factor": factor.value, "low": factor.low, "high": factor.high}
 
 
-def _print_impacts(impacts: Impacts, run: Run) -> None:
+def _impacts(impacts: Impacts, run: Run) -> Iterator[Block]:
     names = readable_names(run.launches.values())
     table = impact_table(impacts, lambda transport: names.get(transport, transport))
     notes = (f"{table.notes[0]} By machine state: {typed('show', run.id, '--states')}.",)
-    render.texts(replace(table, title=f"Impact of {background_text(run)}", notes=notes), bold="impact", first=True)
+    yield replace(table, title=f"Impact of {background_text(run)}", notes=notes, bold="impact")
     if any(impact.factor.low is None for impact in impacts.impacts):
-        render.note(f"–: too few rounds for an interval. {fix_text(resume(run.id, run.info))}.", style="dim")
-    say_one_launch(impact.interval_over for impact in impacts.impacts if impact.factor.low is not None)
+        yield Text(f"–: too few rounds for an interval. {fix_text(resume(run.id, run.info))}.", tone="quiet")
+    yield from one_launch(impact.interval_over for impact in impacts.impacts if impact.factor.low is not None)
 
 
 # ---- all pairs -------------------------------------------------------------------------------------------------------
@@ -156,24 +157,24 @@ def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[
     return [[None if time is None else of(time) for time in row] for row in cells]
 
 
-def print_matrix(matrix: PairMatrix) -> None:
-    """Print it with its classes and outliers."""
+def matrix_blocks(matrix: PairMatrix) -> Iterator[Block]:
+    """It with its classes and outliers."""
     floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
     values = rank_values(matrix, str)
     title = f"Half a round trip: {values.name} ({matrix.state}{floor})"
     if matrix.ranks <= 16:
-        render.texts(replace(pair_table(values), title=title), fits=False)
+        yield replace(pair_table(values), title=title, fits=False)
     else:
-        render.title(title)
-        render.note(f"The matrix of {matrix.ranks} ranks is in --json only.")
+        yield Title(title)
+        yield Text(f"The matrix of {matrix.ranks} ranks is in --json only.")
     if matrix.oversubscribed:
-        render.note("There were more ranks than CPUs: scheduling times, not the transport's own.")
+        yield Text("There were more ranks than CPUs: scheduling times, not the transport's own.")
     if matrix.missing:
-        render.note(f"{counted(matrix.missing, 'pair')} not measured in this state.")
+        yield Text(f"{counted(matrix.missing, 'pair')} not measured in this state.")
     for text in values.classes:
-        render.note(text)
+        yield Text(text)
     for text in values.outliers:
-        render.note(f"! {text}", style="yellow")
+        yield Text(f"! {text}", tone="caution")
     if matrix.inconclusive:
         count = counted(len(matrix.inconclusive), "pair")
-        render.note(f"? {count} inconclusive (--json has all): {values.inconclusive[0]}")
+        yield Text(f"? {count} inconclusive (--json has all): {values.inconclusive[0]}")

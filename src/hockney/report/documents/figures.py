@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from hockney.analysis.repeat import further
-from hockney.cli import render
-from hockney.cli.plot import print_plot
-from hockney.cli.render import TableColumn, local_time
-from hockney.cli.words import (
+from hockney.model import Point, RunStatus, curve_of
+from hockney.report.document import Block, Column, Plot, Sentence, Table, Text, Title
+from hockney.report.names import readable_names
+from hockney.report.notes import (
     SHORT_NOTE,
+    caveats_of,
     endings_of,
     fixed,
     launches_advice,
     padded,
-    print_caveats,
     state_text,
     status_text,
 )
-from hockney.model import Point, RunStatus, curve_of
-from hockney.report.names import readable_names
 from hockney.report.sheet import OTHER_STATE, is_other, marks_text
 from hockney.report.words import RANGE_MARK, cell_text, known_text, launches_text, placement_text, size_text
 from hockney.results.figures import Figure
 from hockney.results.rates import at_rate
 from hockney.results.runs import Run, Series
 from hockney.stats import ONE_LAUNCH, UNKNOWN, Estimate, rate_per_s
-from hockney.units import counted, format_messages, format_ns, format_rate
+from hockney.units import counted, format_messages, format_ns, format_rate, local_time
 
 
 def _measurements(figure: Figure) -> str:
@@ -55,22 +53,22 @@ def _cell(figure: Figure | None, value: _Value, state: str | None = None) -> str
 
 # In which tables a column is: all, or only those of a stream, of several states, of events, of events on schedule, or
 # of those without a schedule ("free").
-_COLUMNS: tuple[tuple[str, TableColumn, Callable[[Figure], str]], ...] = (
-    ("", TableColumn("size", right=True, key=True, style="bold"), lambda figure: size_text(figure.point)),
-    ("schedule", TableColumn("offered", right=True, key=True), lambda figure: format_messages(figure.point.rate_hz)),
-    ("free", TableColumn("time", right=True), lambda figure: _cell(figure, _TIME)),
-    ("schedule", TableColumn("p50", right=True), lambda figure: _cell(figure, _TIME)),
-    ("events", TableColumn("events", right=True), lambda figure: _cell(figure, _RATES["events"])),
-    ("free", TableColumn("rate", right=True), lambda figure: _cell(figure, _RATES["rate"])),
-    ("stream", TableColumn("messages", right=True), lambda figure: _cell(figure, _RATES["messages"])),
-    ("", TableColumn("minimum", right=True, optional=True), lambda figure: known_text(figure.minimum_ns, format_ns)),
-    ("schedule", TableColumn("p99", right=True), lambda figure: known_text(figure.tails.p99_ns, format_ns)),
-    ("schedule", TableColumn("p99.9", right=True), lambda figure: known_text(figure.tails.p999_ns, format_ns)),
-    ("schedule", TableColumn("verdict"), lambda figure: figure.series.verdict or ""),
-    ("states", TableColumn("state", key=True), lambda figure: figure.state),
-    ("states", TableColumn("floor", right=True), lambda figure: known_text(figure.floor_ns, format_ns)),
-    ("", TableColumn("measurements", right=True, optional=True), _measurements),
-    ("", TableColumn("status"), status_text),
+_COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
+    ("", Column("size", right=True, key=True, tone="strong"), lambda figure: size_text(figure.point)),
+    ("schedule", Column("offered", right=True, key=True), lambda figure: format_messages(figure.point.rate_hz)),
+    ("free", Column("time", right=True), lambda figure: _cell(figure, _TIME)),
+    ("schedule", Column("p50", right=True), lambda figure: _cell(figure, _TIME)),
+    ("events", Column("events", right=True), lambda figure: _cell(figure, _RATES["events"])),
+    ("free", Column("rate", right=True), lambda figure: _cell(figure, _RATES["rate"])),
+    ("stream", Column("messages", right=True), lambda figure: _cell(figure, _RATES["messages"])),
+    ("", Column("minimum", right=True, optional=True), lambda figure: known_text(figure.minimum_ns, format_ns)),
+    ("schedule", Column("p99", right=True), lambda figure: known_text(figure.tails.p99_ns, format_ns)),
+    ("schedule", Column("p99.9", right=True), lambda figure: known_text(figure.tails.p999_ns, format_ns)),
+    ("schedule", Column("verdict"), lambda figure: figure.series.verdict or ""),
+    ("states", Column("state", key=True), lambda figure: figure.state),
+    ("states", Column("floor", right=True), lambda figure: known_text(figure.floor_ns, format_ns)),
+    ("", Column("measurements", right=True, optional=True), _measurements),
+    ("", Column("status"), status_text),
 )
 
 
@@ -88,10 +86,10 @@ def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
 # ---- a table for each curve -----------------------------------------------------------------------------------------
 
 
-def print_run(
+def run_document(
     run: Run, shown: Sequence[Series], *, every_state: bool = False, state: str | None = None, verbose: bool = False
-) -> None:
-    """Print the figures of these series, in one state unless `every_state`, and the series without figures.
+) -> Iterator[Block]:
+    """The figures of these series, in one state unless `every_state`, and the series without figures.
 
     `verbose`: caveats in full.
     """
@@ -104,18 +102,24 @@ def print_run(
         curves[curve_of(at_rate(member.point, 0)), member.point.rate_hz > 0] += figures
     tables = list(filter(None, curves.values()))
     rows = [figure for table in tables for figure in table]
-    _print_head(run, shown, rows, None if every_state or state else main)
+    yield from _head(run, shown, rows, None if every_state or state else main)
     names = readable_names(run.launches.values())
-    cells = [cell for table in tables for cell in _print_curve(table, names, None if every_state else main)]
+    shown_tables = [block for table in tables for block in _curve(table, names, None if every_state else main)]
+    yield from shown_tables
     if rows:
-        render.say()
-        render.note("docs/metrics.md defines the time and the rate of each pattern.", style="dim")
-    _print_notes(run, rows, cells)
-    _print_endings(run, shown, verbose=verbose)
+        yield Sentence()
+        yield Text("docs/metrics.md defines the time and the rate of each pattern.", "quiet")
+    yield from _notes(run, rows, _cells(shown_tables))
+    yield from _endings(run, shown, verbose=verbose)
 
 
-def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | None) -> list[str]:
-    """Print one table, with states where they are not all the one `state`; returns its cells."""
+def _cells(blocks: Iterable[Block]) -> list[str]:
+    """Those of tables."""
+    return [cell for block in blocks if isinstance(block, Table) for row in block.rows for cell in row]
+
+
+def _curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | None) -> Iterator[Block]:
+    """One table with its title, with states where they are not all the one `state`."""
     point = rows[0].point
     kinds = {"", "stream" if _has_rate(point) else ""}
     kinds |= {"schedule"} if point.rate_hz else {"free", "events" if point.traits.events else ""}
@@ -125,11 +129,10 @@ def _print_curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | 
     note = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
     name = at_rate(point, 0).text(names.get(point.transport, point.transport))
     note = ", rates offered" * (point.rate_hz > 0) + note
-    render.title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{note}")
+    yield Title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{note}")
     known = {column: [*map(text, rows)] for kind, column, text in _COLUMNS if kind in kinds}
     shown = {column: cells for column, cells in known.items() if any(cells)}
-    render.table([*shown], [list(cells) for cells in zip(*shown.values(), strict=True)])
-    return [cell for cells in shown.values() for cell in cells]
+    yield Table([*shown], [list(cells) for cells in zip(*shown.values(), strict=True)])
 
 
 def _has_rate(point: Point) -> bool:
@@ -137,23 +140,25 @@ def _has_rate(point: Point) -> bool:
     return "window" in dict(point.options) or (point.is_stream and point.traits.links is not None)
 
 
-def _print_notes(run: Run, figures: Sequence[Figure], cells: Iterable[str], marks: str = "") -> None:
+def _notes(run: Run, figures: Sequence[Figure], cells: Iterable[str], marks: str = "") -> Iterator[Block]:
     """The meaning of marks in cells, after that of other `marks`, and what limits the figures, each in a line."""
     for text in (f"{marks}{marks_text(cells)}", launches_advice(run, figures)):
         if text:
-            render.note(text, style="dim")
+            yield Text(text, "quiet")
     if any(figure.is_short for figure in figures):
-        render.note(SHORT_NOTE, style="yellow")
+        yield Text(SHORT_NOTE, "caution")
     count = sum(figure.verified is False for figure in figures)
     if count:
-        render.note(f"Payloads of {counted(count, 'figure')} were never verified.", style="yellow")
+        yield Text(f"Payloads of {counted(count, 'figure')} were never verified.", "caution")
 
 
 # ---- one row per size -----------------------------------------------------------------------------------------------
 
 
-def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = None, verbose: bool = False) -> None:
-    """Print the times of these series, a row per size and a column per transport; of streams the rates, too.
+def by_size_document(
+    run: Run, shown: Sequence[Series], *, state: str | None = None, verbose: bool = False
+) -> Iterator[Block]:
+    """The times of these series, a row per size and a column per transport; of streams the rates, too.
 
     Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left
     out.
@@ -163,23 +168,23 @@ def print_run_by_size(run: Run, shown: Sequence[Series], *, state: str | None = 
     figures = {member: member.figures_in(state) for member in shown}
     printed = [member for member in shown if not member.is_harness and member.point.role != "refined"]
     of_all = [figure for member in printed for figure in figures[member]]
-    _print_head(run, shown, of_all, main if state is None else None)
-    cells: list[str] = []
-    for group in groups_of(member for member in shown if figures[member]):
-        cells += _print_group(group, figures, names, main)
+    yield from _head(run, shown, of_all, main if state is None else None)
+    groups = groups_of(member for member in shown if figures[member])
+    tables = [block for group in groups for block in _group(group, figures, names, main)]
+    yield from tables
     others = "; ".join(dict.fromkeys(figure.state for figure in of_all if is_other(figure, main)))
     marks = f"{OTHER_STATE}: in another machine state ({others}). " if others else ""
-    render.say()
-    _print_notes(run, of_all, cells, marks)
-    _print_endings(run, shown, verbose=verbose)
+    yield Sentence()
+    yield from _notes(run, of_all, _cells(tables), marks)
+    yield from _endings(run, shown, verbose=verbose)
 
 
-def _print_group(
+def _group(
     group: Mapping[str, Sequence[Series]],
     figures: Mapping[Series, Sequence[Figure]],
     names: Mapping[str, str],
     state: str,
-) -> list[str]:
+) -> Iterator[Block]:
     """Print a table of each value of a pattern on all its transports; returns all cells."""
     by_size = {
         transport: {member.point.bytes: figures[member][0] for member in members}
@@ -188,41 +193,35 @@ def _print_group(
     points = {member.point.bytes: member.point for members in group.values() for member in members}
     asked = [points[size] for size in sorted(points) if points[size].role != "refined"]
     first = next(iter(points.values()))
-    columns = [TableColumn("size", right=True, key=True, style="bold")]
-    columns += [TableColumn(names.get(transport, transport), right=True) for transport in group]
+    columns = [Column("size", right=True, key=True, tone="strong")]
+    columns += [Column(names.get(transport, transport), right=True) for transport in group]
     rates = ("rate", "messages") if _has_rate(first) else ("events", "rate") if first.traits.events else ()
     values = {"time": _TIME, **{rate: _RATES[rate] for rate in rates if any(points)}}
-    cells: list[str] = []
     for name, value in values.items():
         rows = [
             [size_text(point), *(_cell(sizes.get(point.bytes), value, state) for sizes in by_size.values())]
             for point in asked
         ]
-        render.table(columns, rows, fits=True, heading=f"{first.text()}: {name}")
-        cells += [cell for row in rows for cell in row]
+        yield Table(columns, rows, fits=True, heading=f"{first.text()}: {name}")
     if len(points) > len(asked):
-        render.note(f"{counted(len(points) - len(asked), 'added size')} not shown.", style="dim")
-    return cells
+        yield Text(f"{counted(len(points) - len(asked), 'added size')} not shown.", "quiet")
 
 
 # ---- plots ----------------------------------------------------------------------------------------------------------
 
 
-def print_plots(run: Run, series: Sequence[Series], state: str | None = None) -> None:
-    """Plot times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
+def plots_document(run: Run, series: Sequence[Series], state: str | None = None) -> Iterator[Block]:
+    """Plots of times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
     main = state or main_state_of(run.series)
-    _print_head(run, series, [], main)
+    yield from _head(run, series, [], main)
     plots = plots_of(run, series, state)
-    for title, curves, unit in plots:
-        print_plot(title, curves, unit)
+    yield from plots
     if not plots:
-        render.note(f"Nothing to plot: no curve has three sizes or more{f' in state {main}' if main else ''}.")
+        yield Text(f"Nothing to plot: no curve has three sizes or more{f' in state {main}' if main else ''}.")
 
 
-def plots_of(
-    run: Run, series: Sequence[Series], state: str | None = None
-) -> list[tuple[str, dict[str, list[tuple[int, float]]], str]]:
-    """The title, the curves and the unit of each plot; a curve has three sizes or more, each above 0 B."""
+def plots_of(run: Run, series: Sequence[Series], state: str | None = None) -> list[Plot]:
+    """Each plot of a run; a curve has three sizes or more, each above 0 B."""
     names = readable_names(run.launches.values())
     plots = []
     for group in groups_of(series):
@@ -233,7 +232,7 @@ def plots_of(
                 sized = (figure for member in members if member.point.bytes for figure in member.figures_in(state))
                 points = {figure.point.bytes: value.value for figure in sized if (value := of(figure)) is not None}
                 curves |= {names[transport]: sorted(points.items())} if len(points) >= 3 else {}
-            plots += [(f"{title} of {name}", curves, unit)] if curves else []
+            plots += [Plot(f"{title} of {name}", curves, unit)] if curves else []
     return plots
 
 
@@ -246,39 +245,39 @@ def main_state_of(shown: Iterable[Series]) -> str:
     return max(states, key=lambda name: states[name], default="")
 
 
-def _print_head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], state: str | None) -> None:
+def _head(run: Run, shown: Sequence[Series], figures: Sequence[Figure], state: str | None) -> Iterator[Block]:
     """The run, the machine, libraries and CPUs, whether figures have intervals, and the `state` that was chosen."""
     info, facts = run.info, run.facts
-    render.title(f"R{run.name[1:]}: {info.suite}, {local_time(info.started_unix_s)}, {run.ending}", first=True)
+    yield Title(f"R{run.name[1:]}: {info.suite}, {local_time(info.started_unix_s)}, {run.ending}")
     model = facts.get("cpu", {}).get("model") or "unknown CPU"
-    render.note(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
+    yield Text(f"{facts.get('hostname') or 'unknown host'}: {model}; hockney {info.version}; {info.command}")
     transports = {member.point.transport for member in shown}
     for transport, library in run.libraries.items():
         if transport in transports and library:
-            render.note(f"{transport}: {library}")
+            yield Text(f"{transport}: {library}")
     placement = " ".join(filter(None, (placement_text(run), f"{launches_text(run)}." * (run.launch_count > 1))))
     if placement:
-        render.note(placement)
+        yield Text(placement)
     few = sum(figure.is_range for figure in figures)
     if few:
         have = f"{few} of {counted(len(figures), 'figure')} {'has' if few == 1 else 'have'}"
         fix = fixed(further(run)) * all(each.interval_over != ONE_LAUNCH for each in figures)  # else it follows below
         why = f"too few measurements in one machine state for an interval ({RANGE_MARK}).{fix}"
-        render.note(f"{have} {why}", style="yellow")
+        yield Text(f"{have} {why}", "caution")
     elif run.status is RunStatus.KILLED:
-        render.note(f"It was killed after {counted(run.rounds, 'round')}.{fixed(further(run))}", style="yellow")
+        yield Text(f"It was killed after {counted(run.rounds, 'round')}.{fixed(further(run))}", "caution")
     counts: Counter[str] = Counter()
     for member in shown:
         if not member.is_harness and not member.is_exact:
             counts += member.counts
     if set(counts) - {UNKNOWN.name} and state is not None and counts[state]:
-        render.note(state_text(counts, state))
+        yield Text(state_text(counts, state))
 
 
-def _print_endings(run: Run, shown: Sequence[Series], *, verbose: bool = False) -> None:
+def _endings(run: Run, shown: Sequence[Series], *, verbose: bool = False) -> Iterator[Block]:
     """Points without figures with their reasons, and caveats."""
     endings = endings_of(shown)
     if endings:
-        render.title("Failed, skipped, not reached")
-        render.table([TableColumn("", wrap=True)], endings, fits=True)
-    print_caveats(run, verbose=verbose)
+        yield Title("Failed, skipped, not reached")
+        yield Table([Column("", wrap=True)], endings, fits=True)
+    yield from caveats_of(run, verbose=verbose)

@@ -1,4 +1,4 @@
-"""The form of tables and figures."""
+"""Documents as text, and values as JSON."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hockney.cli import render
-from hockney.cli.plot import print_plot
-from hockney.cli.render import JSON_VERSION, TableColumn, split_columns
-from hockney.cli.streams import print_line
-from hockney.cli.words import caveat_lines, of_warnings
 from hockney.model import Warning_
+from hockney.render.json import JSON_VERSION, print_json
+from hockney.render.streams import print_line
+from hockney.render.tables import split_columns
+from hockney.render.terminal import is_terminal, wrapped
+from hockney.render.text import fit, show
+from hockney.report.document import Column, Item, Plot, Sentence, Table, Text, Title, document
+from hockney.report.notes import caveat_notes, of_warnings
 
 COLUMNS = [
-    TableColumn("name", key=True),
-    TableColumn("a", right=True),
-    TableColumn("b", optional=True),
-    TableColumn("why", wrap=True),
+    Column("name", key=True),
+    Column("a", right=True),
+    Column("b", optional=True),
+    Column("why", wrap=True),
 ]
 
 
 def test_plain_text_is_aligned_without_blanks_at_its_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    render.table(["name", TableColumn("time", right=True), "note"], [["shm", "8 ns", "x"], ["mpi", "1500 ns"]])
+    show([Table(["name", Column("time", right=True), "note"], [["shm", "8 ns", "x"], ["mpi", "1500 ns"]])])
     assert capsys.readouterr().out.splitlines() == [
         "name     time  note",
         "shm      8 ns  x",
@@ -37,7 +39,7 @@ def test_plain_text_is_aligned_without_blanks_at_its_ends(capsys: pytest.Capture
 def test_wide_and_combining_characters_keep_the_columns_in_line(capsys: pytest.CaptureFixture[str]) -> None:
     accent, voiced = "e\u0301te\u0301", "か\u3099"  # each mark joins the character before
     names = ["日本語", accent, "🚀", voiced]
-    render.table(["name", TableColumn("time", right=True), "note"], [[name, "8 ns", name] for name in names])
+    show([Table(["name", Column("time", right=True), "note"], [[name, "8 ns", name] for name in names])])
     assert capsys.readouterr().out.splitlines() == [
         "name    time  note",
         "日本語  8 ns  日本語",
@@ -45,14 +47,14 @@ def test_wide_and_combining_characters_keep_the_columns_in_line(capsys: pytest.C
         "🚀      8 ns  🚀",
         f"{voiced}      8 ns  {voiced}",
     ]
-    render.table(["note", TableColumn("name", right=True)], [["x", "日本語"], ["y", "shm"]])
+    show([Table(["note", Column("name", right=True)], [["x", "日本語"], ["y", "shm"]])])
     assert capsys.readouterr().out.splitlines() == ["note    name", "x     日本語", "y        shm"]
 
 
 def test_a_table_without_titles_has_no_line_for_them(capsys: pytest.CaptureFixture[str]) -> None:
-    render.table(["", ""], [["CPU", "fast"]])
+    show([Table(["", ""], [["CPU", "fast"]])])
     assert capsys.readouterr().out == "CPU  fast\n"
-    render.table(["", ""], [])
+    show([Table(["", ""], [])])
     assert capsys.readouterr().out == ""
 
 
@@ -88,11 +90,11 @@ def test_titles_wrap_and_tables_split_to_fit(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     columns = [
-        TableColumn("what ranks", key=True),
-        TableColumn("ratio", right=True),
-        TableColumn("time there", right=True),
+        Column("what ranks", key=True),
+        Column("ratio", right=True),
+        Column("time there", right=True),
     ]
-    render.table(columns, ["2, 4", ["  long name", "0.5", "12.5"]], fits=True)
+    show([Table(columns, ["2, 4", ["  long name", "0.5", "12.5"]], fits=True)])
     assert capsys.readouterr().out.splitlines() == lines
 
 
@@ -102,7 +104,7 @@ def test_columns_share_the_room_of_a_line_and_take_no_more(
     width: int, words: tuple[int, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    render.table([TableColumn(name, wrap=True) for name in "abc"], [["word " * count + "end" for count in words]])
+    show([Table([Column(name, wrap=True) for name in "abc"], [["word " * count + "end" for count in words]])])
     lines = capsys.readouterr().out.splitlines()
     assert width - 12 < max(map(len, lines)) <= width
     assert " ".join(lines).count("word") == sum(words)
@@ -114,7 +116,7 @@ def test_in_a_pipe_a_row_is_a_line_however_long(
 ) -> None:
     if columns is not None:
         monkeypatch.setenv("COLUMNS", columns)
-    render.table(COLUMNS, [["shm", "1", "2", "word " * 40 + "end"]])
+    show([Table(COLUMNS, [["shm", "1", "2", "word " * 40 + "end"]])])
     head, row = capsys.readouterr().out.splitlines()
     assert head.split() == ["name", "a", "b", "why"]
     assert row.split() == ["shm", "1", "2", *["word"] * 40, "end"]
@@ -125,7 +127,7 @@ def test_in_a_pipe_a_table_is_as_wide_as_columns_says(
 ) -> None:
     """Without the optional column that makes it fit, and with a line that says so."""
     monkeypatch.setenv("COLUMNS", "41")
-    render.table(COLUMNS, [["transport", "12.5 us", "a note", "a reason that is long"]])
+    show([Table(COLUMNS, [["transport", "12.5 us", "a note", "a reason that is long"]])])
     assert capsys.readouterr().out.splitlines() == [
         "name             a  why",
         "transport  12.5 us  a reason that is long",
@@ -139,16 +141,15 @@ def test_a_terminal_that_is_too_narrow_gets_whole_figures(
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "12")
-    columns: list[TableColumn | str] = [TableColumn("size", key=True), TableColumn("state", key=True), "a", "b"]
-    render.table(columns, [["64 KiB", "near", "12.5 us", "1 ms"]])
+    columns: list[Column | str] = [Column("size", key=True), Column("state", key=True), "a", "b"]
+    show([Table(columns, [["64 KiB", "near", "12.5 us", "1 ms"]])])
     lines = [line.split() for line in re.sub("\x1b\\[[0-9;]*m", "", capsys.readouterr().out).splitlines()]
     assert ["64", "KiB", "near", "12.5", "us"] in lines
     assert ["64", "KiB", "near", "1", "ms"] in lines
 
 
 def test_titles_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    render.title("First", first=True)
-    render.title("Second")
+    show([Title("First"), Title("Second")])
     assert capsys.readouterr().out == "First\n\nSecond\n"
 
 
@@ -158,12 +159,13 @@ def test_caveats_take_one_line_each_and_six_lines(width: int, monkeypatch: pytes
     long = "Some sentence\x1b without an end, " * 9
     load = Warning_("load", "machine", "It is busy.", "Stop it.")
     seen = [load, *(Warning_("hosts", f"n{number}", long, "Fix it.") for number in range(6))]
-    lines, left = caveat_lines(of_warnings(seen))
+    notes, left = caveat_notes(of_warnings(seen))
+    lines = [line for shown in fit(document(notes)) for line in shown]
     assert (lines[0], len(lines), left) == ("! It is busy.", 5, 2)
     assert all(line.endswith(" …") and width - 12 < len(line) <= width for line in lines[1:])
-    everything, left = caveat_lines(of_warnings(seen), verbose=True)
-    assert (everything[0], left) == ("! It is busy. Stop it.", 0)
-    assert "Fix it." in " ".join(everything)
+    everything, left = caveat_notes(of_warnings(seen), verbose=True)
+    assert (everything[0].text, left) == ("! It is busy. Stop it.", 0)
+    assert "Fix it." in everything[-1].text
 
 
 @pytest.mark.parametrize("width", [60, 100])
@@ -172,18 +174,18 @@ def test_notes_are_wrapped_in_a_pipe_but_searchable_lines_are_not(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     words = "word " * 30
-    render.note(words)
-    render.item(words, head="switch")
+    show([Text(words)])
+    show([Item(words, head="switch")])
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) in range(width - 5, width + 1)
     assert all(line.startswith(("  ", "word", "  switch: word", "    word")) for line in lines)
     assert " ".join(" ".join(lines).split()) == f"{words}switch: {words}".strip()
-    render.say(words)
+    show([Sentence(words)])
     assert capsys.readouterr().out == f"{words}\n"
 
 
 def test_a_command_that_may_be_copied_stays_on_one_line() -> None:
-    assert render.wrapped("so go on with `hockney run --resume 2`, or not", 30, rest="  ") == [
+    assert wrapped("so go on with `hockney run --resume 2`, or not", 30, rest="  ") == [
         "so go on with",
         "  `hockney run --resume 2`, or",
         "  not",
@@ -194,13 +196,13 @@ def test_a_command_that_may_be_copied_stays_on_one_line() -> None:
 def test_a_number_is_not_parted_from_its_unit(number: str, rest: str) -> None:
     unit = rest.split()[0]
     for width in range(12, 40):
-        lines = render.wrapped(f"so it is up to {number} {rest} and more of it", width)
+        lines = wrapped(f"so it is up to {number} {rest} and more of it", width)
         assert any(f"{number} {unit}" in line for line in lines), width
-    assert render.wrapped("there are 2 birds", 11) == ["there are 2", "birds"]
+    assert wrapped("there are 2 birds", 11) == ["there are 2", "birds"]
 
 
 def test_json_names_its_document(capsys: pytest.CaptureFixture[str]) -> None:
-    render.print_json("show", {"values": np.array([1, 2]), "value": np.float64(0.5), "names": {"b", "a"}})
+    print_json("show", {"values": np.array([1, 2]), "value": np.float64(0.5), "names": {"b", "a"}})
     document = json.loads(capsys.readouterr().out)
     assert document == {
         "format": "hockney-show",
@@ -213,18 +215,18 @@ def test_json_names_its_document(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_refuses_unknown_types() -> None:
     with pytest.raises(ValueError, match="JSON"):
-        render.print_json("show", {"value": float("nan")})
+        print_json("show", {"value": float("nan")})
     with pytest.raises(TypeError, match="has no JSON form"):
-        render.print_json("show", {"value": Path("x")})
+        print_json("show", {"value": Path("x")})
 
 
 @pytest.mark.parametrize("term", ["", "dumb"])
 def test_a_typewriter_is_no_terminal(term: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", term)
-    assert not render.is_terminal()
+    assert not is_terminal()
     monkeypatch.setenv("TERM", "xterm")
-    assert render.is_terminal()
+    assert is_terminal()
 
 
 def test_a_command_continues_when_its_reader_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +246,7 @@ def test_a_command_continues_when_its_reader_has_left(monkeypatch: pytest.Monkey
 def test_a_plot_has_only_values_with_a_logarithm(
     point: tuple[int, float], is_drawn: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_plot("Times", {"this curve": [point], "other": [(4, 2.0)]}, "ns")
+    show([Plot("Times", {"this curve": [point], "other": [(4, 2.0)]}, "ns")])
     assert ("this curve" in capsys.readouterr().out) == is_drawn
 
 
@@ -261,12 +263,12 @@ def test_a_plot_has_only_values_with_a_logarithm(
 def test_a_curve_is_hidden_where_most_of_its_points_are_below_a_later_one(
     points: list[tuple[int, float]], is_hidden: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_plot("Times", {"first": points, "second": [(8, 1.0), (64, 2.0), (512, 1000.0)]}, "ns")
+    show([Plot("Times", {"first": points, "second": [(8, 1.0), (64, 2.0), (512, 1000.0)]}, "ns")])
     assert ("first under second" in capsys.readouterr().out) == is_hidden
 
 
 def test_marks_of_a_plot_stay_with_their_names(capsys: pytest.CaptureFixture[str]) -> None:
     names = [f"library {number}" for number in range(9)]
-    print_plot("Times", {name: [(8, number + 1.0), (64, 2.0)] for number, name in enumerate(names)}, "ns")
+    show([Plot("Times", {name: [(8, number + 1.0), (64, 2.0)] for number, name in enumerate(names)}, "ns")])
     screen = capsys.readouterr().out
     assert [f"{mark} {name}" in screen for mark, name in zip("ox+*#@%&=", names, strict=True)] == [True] * 9

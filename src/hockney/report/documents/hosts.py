@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
 from hockney.analysis.clocks import ClockAround, Clocks, HostClock, Seen, clocks_around
 from hockney.analysis.health import Health
-from hockney.cli import render
-from hockney.cli.findings import finding_lines, findings_json, gap_line, gaps_json
-from hockney.cli.render import TableColumn
 from hockney.machine.files import format_cpus
 from hockney.model import Launch
+from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title, records
+from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
 from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
 from hockney.report.table import TextTable, text_rows
 from hockney.results.placement import Cores, cores_of_hosts, shared_cores
@@ -22,8 +22,8 @@ from hockney.units import counted, format_duration_s, format_ns, format_rate
 # ---- where ranks ran ------------------------------------------------------------------------------------------------
 
 
-def print_bindings(run: Run) -> None:
-    """Print a row for each host of each job; launches that are alike are one."""
+def bindings(run: Run) -> Iterator[Block]:
+    """A row for each host of each job; launches that are alike are one."""
     cores = cores_of_hosts(run.facts)
     jobs = {
         (each.transport, each.hosts, each.cpus, each.bound): each
@@ -33,11 +33,11 @@ def print_bindings(run: Run) -> None:
     rows = [row for launch in jobs.values() for row in _rows(launch, cores)]
     if not rows:
         return
-    render.title("Where ranks ran")
-    columns = [TableColumn(name, key=name == "transport") for name in ("transport", "host", "ranks", "CPUs")]
-    render.table(columns, rows)
+    yield Title("Where ranks ran")
+    columns = [Column(name, key=name == "transport") for name in ("transport", "host", "ranks", "CPUs")]
+    yield Table(columns, rows)
     if any("*" in row[-1] for row in rows):
-        render.note("*: on a core with another rank.", style="dim")
+        yield Text("*: on a core with another rank.", tone="quiet")
 
 
 def _rows(launch: Launch, cores: Cores) -> Iterator[list[str]]:
@@ -72,25 +72,25 @@ def _drift_text(clock: HostClock) -> str:
     return f"{clock.drift_ppm:+.2f} ppm ({clock.drift_low_ppm:+.2f} to {clock.drift_high_ppm:+.2f})"
 
 
-_CLOCKS: dict[TableColumn, Callable[[HostClock], str]] = {
-    TableColumn("host", key=True): lambda clock: clock.host,
-    TableColumn("clock", right=True, style="bold"): lambda clock: (
+_CLOCKS: dict[Column, Callable[[HostClock], str]] = {
+    Column("host", key=True): lambda clock: clock.host,
+    Column("clock", right=True, tone="strong"): lambda clock: (
         _signed(clock.ahead_ns) if clock.error_ns else "reference"
     ),
-    TableColumn("error", right=True): lambda clock: f"±{format_ns(clock.error_ns)}" if clock.error_ns else "",
-    TableColumn("drift (95 % interval)", right=True): lambda clock: _drift_text(clock) if clock.error_ns else "",
+    Column("error", right=True): lambda clock: f"±{format_ns(clock.error_ns)}" if clock.error_ns else "",
+    Column("drift (95 % interval)", right=True): lambda clock: _drift_text(clock) if clock.error_ns else "",
 }
 
 
-def print_clocks(clocks: Clocks) -> None:
-    """Print a row for each host; jobs within one host compare nothing, and are left out if others do."""
+def clocks_document(clocks: Clocks) -> Iterator[Block]:
+    """A row for each host; jobs within one host compare nothing, and are left out if others do."""
     jobs = [job for job in clocks.jobs if len(job.hosts) > 1] or clocks.jobs
-    for place, job in enumerate(jobs):
+    for job in jobs:
         what = f"Clocks compared with {job.hosts[0].host}, over {job.point.transport}"
-        render.title(f"{what}, {job.point.ranks_text}", first=place == 0)
-        render.records(_CLOCKS, job.hosts, fits=True)
-    render.say()
-    render.note(_MEANING, style="dim")
+        yield Title(f"{what}, {job.point.ranks_text}")
+        yield records(_CLOCKS, job.hosts, fits=True)
+    yield Sentence()
+    yield Text(_MEANING, tone="quiet")
 
 
 def _seen_text(seen: Seen | None) -> str:
@@ -104,21 +104,21 @@ def _ppm_text(clock: ClockAround) -> str:
     return f"{round(clock.drift_ppm, 2) + 0:+.2f} ppm ±{clock.drift_error_ppm:.2f}"  # + 0: not -0.00
 
 
-_AROUND: dict[TableColumn, Callable[[ClockAround], str]] = {
-    TableColumn("host", key=True): lambda clock: clock.host,
-    TableColumn("before", right=True): lambda clock: _seen_text(clock.before) or "reference",
-    TableColumn("after", right=True): lambda clock: _seen_text(clock.after),
-    TableColumn("drift", right=True): _ppm_text,
+_AROUND: dict[Column, Callable[[ClockAround], str]] = {
+    Column("host", key=True): lambda clock: clock.host,
+    Column("before", right=True): lambda clock: _seen_text(clock.before) or "reference",
+    Column("after", right=True): lambda clock: _seen_text(clock.after),
+    Column("drift", right=True): _ppm_text,
 }
 
 
-def print_clocks_around(run: Run) -> None:
-    """Print how the clocks of a run's hosts were before and after it, where they were compared."""
+def clocks_around_document(run: Run) -> Iterator[Block]:
+    """How the clocks of a run's hosts were before and after it, where they were compared."""
     clocks = clocks_around(run)
     if clocks:
-        render.title(f"Clocks compared with {clocks[0].host}, before and after the run")
-        render.records(_AROUND, clocks, fits=True)
-        render.note(_MEANING, style="dim")
+        yield Title(f"Clocks compared with {clocks[0].host}, before and after the run")
+        yield records(_AROUND, clocks, fits=True)
+        yield Text(_MEANING, tone="quiet")
 
 
 # ---- health ---------------------------------------------------------------------------------------------------------
@@ -149,30 +149,27 @@ def health_json(health: Health) -> dict[str, Any]:
     }
 
 
-def print_health(run: Run, health: Health) -> None:
-    """Print the matrices, or of many hosts the slowest ones, and then what is wrong."""
+def health_document(run: Run, health: Health) -> Iterator[Block]:
+    """The matrices, or of many hosts the slowest ones, and then what is wrong."""
     known = health.matrices
-    render.title(
+    yield Title(
         f"{counted(len(known.hosts), 'host')}, {known.measured:,} of {counted(known.pairs, 'pair')} measured "
-        f"in {format_duration_s(run.measured_s)}",
-        first=True,
+        f"in {format_duration_s(run.measured_s)}"
     )
     if len(known.hosts) > HOSTS_MAX:
-        _print_slowest(health)
+        yield _slowest(health)
     else:
-        for matrix in map(pair_table, host_values(health)):
-            render.texts(matrix, fits=False)
+        yield from (replace(pair_table(matrix), fits=False) for matrix in host_values(health))
     count = f"Findings: {len(health.findings)}"
-    render.title(count if health.findings or health.not_checked else "No fault found")
-    for finding in health.findings:
-        render.lines(finding_lines([finding]))
+    yield Title(count if health.findings or health.not_checked else "No fault found")
+    yield from (finding_bullet([finding]) for finding in health.findings)
     if health.not_checked:
-        render.title("Not checked")
+        yield Title("Not checked")
         for gap in health.not_checked:
-            render.item(gap_line(gap))
+            yield Item(gap_line(gap))
 
 
-def _print_slowest(health: Health) -> None:
+def _slowest(health: Health) -> TextTable:
     known = health.matrices
     rows = []
     for place, name in enumerate(known.hosts):
@@ -184,4 +181,4 @@ def _print_slowest(health: Health) -> None:
             rows.append((min(median(sends), median(receives)), name, median(sends), median(receives), median(waits)))
     title = "The slowest hosts by the median over those that they met; all pairs: --json"
     slowest = ((name, format_rate(a), format_rate(b), format_ns(wait)) for _, name, a, b, wait in sorted(rows)[:10])
-    render.texts(TextTable(title, ("host", "sends", "receives", "latency"), text_rows(slowest)), fits=False)
+    return TextTable(title, ("host", "sends", "receives", "latency"), text_rows(slowest), fits=False)

@@ -1,20 +1,30 @@
-"""The findings of `hockney explain` as JSON and on the screen, with its fits: lines through the times, and LogGP."""
+"""The findings of `hockney explain` as a document and as JSON, with its fits: lines through the times, and LogGP."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from hockney.analysis.explain import Explanation, FittedLine, OffLine, Parameters
 from hockney.analysis.finding import Finding, NotChecked
-from hockney.cli import render
-from hockney.cli.render import TableColumn
-from hockney.cli.rerun import command_line, fix_text, typed
-from hockney.cli.words import fixed
 from hockney.errors import Fix
+from hockney.report.commands import command_line, fix_text, typed
+from hockney.report.document import (
+    Block,
+    Bullet,
+    Column,
+    Document,
+    Group,
+    Item,
+    More,
+    Table,
+    Text,
+    Title,
+    document,
+)
 from hockney.report.findings import (
     cause_of,
     check_name,
@@ -28,13 +38,14 @@ from hockney.report.findings import (
     sentence_of,
     title_of,
 )
+from hockney.report.notes import fixed
 from hockney.report.words import figure_text
 from hockney.stats.fit import Estimate, LogGP
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 _FINDINGS_MAX, _FINDING_LINES_MAX, _LINES_MAX = 10, 3, 40  # of a screen without --all
+_FIX_MAX = 98  # more have no room in a line of 100 columns
 _NOTES_MAX, _NAMES_MAX = 3, 6
-_CUT = " …"
 _HOLDS = {True: "yes", False: "no", None: "unknown"}
 _OF_LINE: dict[str, Callable[[FittedLine], str]] = {
     "t_0": lambda line: with_half_width(line.t0_ns, format_ns),
@@ -91,73 +102,59 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
     return {"code": fix.code, "text": fix_sentence(fix), "argv": list(fix.argv), "command": command_line(fix) or None}
 
 
-# ---- the screen -----------------------------------------------------------------------------------------------------
+# ---- the document ---------------------------------------------------------------------------------------------------
 
 
-def print_strongest(explanation: Explanation, names: Mapping[str, str]) -> None:
+def strongest_document(explanation: Explanation, names: Mapping[str, str]) -> Document:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
+    return document(_strongest(explanation, names), lines_max=_LINES_MAX)
+
+
+def _strongest(explanation: Explanation, names: Mapping[str, str]) -> Iterator[Block]:
     groups = grouped(explanation.findings)
     state = _main_state(explanation)
-    notes = [render.wrapped(note_text(note) + fixed(note.fix), rest="  ") for note in explanation.notes[:_NOTES_MAX]]
-    gaps = _gap_lines(explanation.not_checked)
-    room = _LINES_MAX - 3 - sum(map(len, notes)) - (len(gaps) + 2 if gaps else 0)
-    shown: list[list[str]] = []
-    for group in groups[:_FINDINGS_MAX]:
-        lines = finding_lines(group, names, state, is_short=True)
-        if shown and len(lines) > room:
-            break
-        room -= len(lines)
-        shown.append(lines)
-    _print_head(explanation, len(groups))
-    for lines in (*notes, *shown):
-        render.lines(lines)
-    hidden: dict[str, Sequence[object]] = {"finding": groups[len(shown) :], "layer": explanation.layers}
-    # Around the table: a blank line, the title, the heads of the columns, and the note.
-    if len(explanation.loggp) + 5 <= room:
-        print_loggp(explanation.loggp)
-    else:
-        hidden["LogGP fit"] = explanation.loggp
-    hidden["line"] = explanation.lines
-    more = [counted(len(members), noun) for noun, members in hidden.items() if members]
-    more += ["the rest of each cut line"] if any(line.endswith(_CUT) for each in shown for line in each) else []
-    if more:
-        render.note(f"More with --all: {', '.join(more)}.", style="dim")
-    if gaps:
-        render.title("Not checked")
-        render.lines(gaps)
+    yield _head(explanation, len(groups))
+    yield from (Text(note_text(note) + fixed(note.fix)) for note in explanation.notes[:_NOTES_MAX])
+    for number, group in enumerate(groups[:_FINDINGS_MAX]):
+        yield replace(finding_bullet(group, names, state, is_short=True), priority=number, noun="finding")
+    if explanation.loggp:
+        loggp = tuple(loggp_blocks(explanation.loggp))
+        yield Group(loggp, priority=_FINDINGS_MAX, noun="LogGP fit", count=len(explanation.loggp))
+    hidden = {"finding": groups[_FINDINGS_MAX:], "layer": explanation.layers, "line": explanation.lines}
+    yield More("--all", {noun: len(members) for noun, members in hidden.items()})
+    gaps = _short_gaps(explanation.not_checked)
+    yield from [Title("Not checked"), *map(Item, gaps)] if gaps else []
 
 
-def print_all(explanation: Explanation, names: Mapping[str, str]) -> None:
+def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterator[Block]:
     """Every finding on each transport with its sources, fit and layer, and every check that was not made."""
     groups = grouped(explanation.findings)
-    _print_head(explanation, len(groups))
-    for note in explanation.notes:
-        render.note(note_text(note) + fixed(note.fix))
+    yield _head(explanation, len(groups))
+    yield from (Text(note_text(note) + fixed(note.fix)) for note in explanation.notes)
     for group in groups:
-        render.lines(finding_lines(group, names, _main_state(explanation)))
+        yield finding_bullet(group, names, _main_state(explanation))
         for source in dict.fromkeys(source for finding in group for source in finding.sources):
-            render.item(f"Source: {source}", style="dim")
-    print_lines(explanation.lines)
-    print_off_lines(explanation.off_lines)
-    print_loggp(explanation.loggp)
+            yield Item(f"Source: {source}", tone="quiet")
+    yield from line_blocks(explanation.lines)
+    yield from off_line_blocks(explanation.off_lines)
+    yield from loggp_blocks(explanation.loggp)
     if explanation.layers:
-        render.title("Time that each layer adds to half a round trip")
+        yield Title("Time that each layer adds to half a round trip")
     for layer in explanation.layers:
         text = layer_text(layer, lambda name: names.get(name, name))
-        render.item(f"{text}, at {format_bytes(layer.bytes)} ({layer.state})")
+        yield Item(f"{text}, at {format_bytes(layer.bytes)} ({layer.state})")
     if not all(layer.is_seen for layer in explanation.layers):
-        render.note(f"No difference: measure both in alternation, with --interleave ({typed('compare', '--help')}).")
+        yield Text(f"No difference: measure both in alternation, with --interleave ({typed('compare', '--help')}).")
     if explanation.not_checked:
-        render.title("Not checked")
-        for gap in explanation.not_checked:
-            render.item(gap_line(gap), style="dim")
+        yield Title("Not checked")
+        yield from (Item(gap_line(gap), tone="quiet") for gap in explanation.not_checked)
 
 
-def _print_head(explanation: Explanation, count: int) -> None:
-    """Print the heading with the number of findings."""
+def _head(explanation: Explanation, count: int) -> Title:
+    """The heading with the number of findings."""
     state = _main_state(explanation)
     text = f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}"
-    render.title(f"{text}, state {state}" if state else text, first=True)
+    return Title(f"{text}, state {state}" if state else text)
 
 
 def _main_state(explanation: Explanation) -> str:
@@ -175,13 +172,12 @@ def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -
     return head + (f" Also on {also}." if also else ""), cause_of(finding), fix
 
 
-def finding_lines(
+def finding_bullet(
     group: Sequence[Finding], names: Mapping[str, str] | None = None, state: str = "", *, is_short: bool = False
-) -> list[str]:
-    """At most three paragraphs and one for each other transport, with the machine states other than this one.
+) -> Bullet:
+    """The first finding, and the others of its group with the machine states other than this one.
 
-    Where it `is_short`, others are only named, and all takes at most three lines of 100 columns: the cause follows the
-    evidence on its line where they would take more, and is cut where both are still longer.
+    Where it `is_short`, others are only named, and all takes at most three lines.
     """
 
     def name_of(finding: Finding) -> str:
@@ -190,26 +186,13 @@ def finding_lines(
         return f"{name} ({about.state})" if about.transport and about.state not in ("", state) else name
 
     head, cause, fix = finding_parts(group if is_short else group[:1], name_of)
-    if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) + 2 > render.line_width():
+    if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) > _FIX_MAX:
         fix = f"Try: `{command_line(group[0].fix)}`"
-    room = _FINDING_LINES_MAX * max(100, render.line_width()) // render.line_width()
-    lines, below = _wrapped_parts(head, cause, fix)
-    if is_short and len(lines) + len(below) > room:
-        lines, below = _wrapped_parts(f"{head} {cause}".rstrip(), fix)
-        room = max(1, room - len(below))
-        if len(lines) > room:
-            lines[room - 1 :] = [lines[room - 1].rpartition(" ")[0] + _CUT]
+    others = []
     for other in () if is_short else group[1:]:
-        head, other_cause, _ = finding_parts([other], name_of)
-        text = f"{head} {other_cause}" if other_cause not in ("", cause) else head
-        below += render.wrapped(text, first="  - ", rest="    ")
-    return lines + below
-
-
-def _wrapped_parts(head: str, *parts: str) -> tuple[list[str], list[str]]:
-    """The lines of a finding's first paragraph, and those of the others."""
-    below = [line for part in parts if part for line in render.wrapped(part, first="  ", rest="    ")]
-    return render.wrapped(head, first="- ", rest="  "), below
+        other_head, other_cause, _ = finding_parts([other], name_of)
+        others.append(f"{other_head} {other_cause}" if other_cause not in ("", cause) else other_head)
+    return Bullet(head, (cause, fix), tuple(others), lines_max=_FINDING_LINES_MAX if is_short else None)
 
 
 def gap_line(gap: NotChecked) -> str:
@@ -218,7 +201,7 @@ def gap_line(gap: NotChecked) -> str:
     return f"{check_name(gap)}: {gap.reason.value}: {gap_text(gap)}{how}"
 
 
-def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
+def _short_gaps(gaps: Sequence[NotChecked]) -> list[str]:
     """Why hosts failed, one line for each other reason, and one with the commands that measure the most."""
     reasons: dict[str, dict[str, None]] = {}
     for gap in gaps:
@@ -231,7 +214,7 @@ def _gap_lines(gaps: Sequence[NotChecked]) -> list[str]:
     commands = dict.fromkeys(f"`{command_line(gap.how)}`" for gap in gaps if gap.how and gap.how.argv)
     if commands:
         texts.append(f"To measure: {'; '.join(commands)}")
-    return [line for text in texts for line in render.wrapped(text, first="  ", rest="    ")]
+    return texts
 
 
 def _sentence(fix: Fix) -> str:
@@ -242,38 +225,38 @@ def _sentence(fix: Fix) -> str:
 # ---- fits -----------------------------------------------------------------------------------------------------------
 
 
-def print_lines(lines: Sequence[FittedLine]) -> None:
+def line_blocks(lines: Sequence[FittedLine]) -> Iterator[Block]:
     """One row for each segment of a curve."""
     if lines:
-        render.title("Straight lines through the times (t_0 + size / r_inf), by segment")
-        _print_fits([(line, line) for line in lines], _OF_LINE)
-        render.note("misses: weighted root mean square of (measured - line) / line. -: not determined by the data.")
+        yield Title("Straight lines through the times (t_0 + size / r_inf), by segment")
+        yield _fits([(line, line) for line in lines], _OF_LINE)
+        yield Text("misses: weighted root mean square of (measured - line) / line. -: not determined by the data.")
 
 
-def print_loggp(fits: Sequence[Parameters]) -> None:
+def loggp_blocks(fits: Sequence[Parameters]) -> Iterator[Block]:
     """One row for each segment of the round trips of prtt."""
     if fits:
-        render.title("LogGP by segment of the half round trip")
-        _print_fits([(fit, fit.loggp) for fit in fits], _OF_LOGGP)
-        render.note("holds: whether L, o_s and o_r are all above zero, as LogGP assumes (docs/methods.md).")
+        yield Title("LogGP by segment of the half round trip")
+        yield _fits([(fit, fit.loggp) for fit in fits], _OF_LOGGP)
+        yield Text("holds: whether L, o_s and o_r are all above zero, as LogGP assumes (docs/methods.md).")
 
 
-def print_off_lines(off_lines: Sequence[OffLine]) -> None:
+def off_line_blocks(off_lines: Sequence[OffLine]) -> Iterator[Block]:
     """A sentence for each curve that has sizes on no line."""
     for name, points in itertools.groupby(off_lines, key=lambda point: f"{_name(point)} ({point.state})"):
         sizes = ", ".join(f"{format_bytes(point.bytes)} ({format_ns(point.time_ns.value)})" for point in points)
-        render.note(f"Off every line of {name}: {sizes}.")
+        yield Text(f"Off every line of {name}: {sizes}.")
 
 
-def _print_fits(
+def _fits(
     fits: Sequence[tuple[FittedLine | Parameters, FittedLine | LogGP]], texts: Mapping[str, Callable[..., str]]
-) -> None:
+) -> Table:
     """A row for each fit: its curve and state, and the fitted parameters."""
     columns = [
-        TableColumn("of", wrap=True, key=True),
-        TableColumn("sizes", right=True, key=True),
-        *(TableColumn(title, right=True) for title in texts),
-        TableColumn("ranks share", optional=True),
+        Column("of", wrap=True, key=True),
+        Column("sizes", right=True, key=True),
+        *(Column(title, right=True) for title in texts),
+        Column("ranks share", optional=True),
     ]
     rows = [
         [
@@ -284,7 +267,7 @@ def _print_fits(
         ]
         for curve, fit in fits
     ]
-    render.table(columns, rows)
+    return Table(columns, rows)
 
 
 def _name(curve: FittedLine | OffLine | Parameters) -> str:

@@ -1,23 +1,31 @@
-"""Prints the data sheet on a terminal, in a pipe and as JSON."""
+"""The data sheet as a document, and as JSON."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.finding import Finding, load_of
 from hockney.analysis.repeat import further
-from hockney.cli import render
-from hockney.cli.findings import finding_parts
-from hockney.cli.progress import idle_hosts_text
-from hockney.cli.render import TableColumn
-from hockney.cli.rerun import typed
-from hockney.cli.words import SHORT_NOTE, Caveat, caveat_lines, fixed, launches_advice, of_warnings, padded, state_text
 from hockney.model import PointStatus, Warning_
+from hockney.report.commands import typed
+from hockney.report.document import Block, Bullet, Column, Document, Item, Sentence, Table, Text, Title, document
+from hockney.report.documents.findings import finding_parts
+from hockney.report.documents.plan import idle_hosts_text
 from hockney.report.findings import grouped, layer_text
+from hockney.report.notes import (
+    SHORT_NOTE,
+    Caveat,
+    caveat_notes,
+    fixed,
+    launches_advice,
+    of_warnings,
+    padded,
+    state_text,
+)
 from hockney.report.sheet import OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
 from hockney.report.words import NOTHING, SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
@@ -30,39 +38,43 @@ _ENDS = re.compile(r"^[\d.,]+ (\S+) \(([\d.,]+–[\d.,]+)\)")  # with the value,
 _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the run was saved
 
 
-def print_sheet(
+def sheet_document(
     sheet: Sheet, run: Run, missing: Sequence[Missing] = (), findings: Sequence[Finding] = (), *, verbose: bool = False
-) -> None:
-    """Print the figures, the strongest findings and caveats; all of both if `verbose`.
+) -> Document:
+    """The figures, the strongest findings and caveats; all of both if `verbose`.
 
     Findings get the lines that the rest leaves of a screen, the strongest one always.
     """
-    count = _print_head(run)
+    blocks = _blocks(sheet, run, missing, findings, verbose=verbose)
+    return document(blocks, lines_max=None if verbose else _LINES_MAX)
+
+
+def _blocks(
+    sheet: Sheet, run: Run, missing: Sequence[Missing], findings: Sequence[Finding], *, verbose: bool
+) -> Iterator[Block]:
+    yield Title(machine_text(run.facts), beside=run.name)
     busy = _busy(sheet)
     if busy is not None:
         what = f"This machine is busy. {busy.cause} Figures are rough."
-        count += render.note(what + (fixed(further(run)) or f" {busy.remedy}"), style="yellow")
+        yield Text(what + (fixed(further(run)) or f" {busy.remedy}"), "caution")
     if sheet.rows:
-        count += _print_rows(sheet, run)
+        yield from _rows(sheet, run)
     else:
         changed = "No figure yet: the machine changed during every measurement."
-        count += render.note(changed if sheet.states else "Nothing was measured.", style="yellow")
+        yield Text(changed if sheet.states else "Nothing was measured.", "caution")
     if verbose:
-        _print_definitions(sheet, run)
-    caveats, left = caveat_lines(_caveats(sheet, missing, findings, verbose=verbose), verbose=verbose)
-    more = (typed("explain", run.id), typed("show", run.id, "-v"))
-    all_findings = f"All findings ({len(grouped(findings))}): {more[0]}. " if findings else ""
-    others = f", {counted(left, 'more caveat')} and" if left else " and"
-    footer = render.wrapped(f"{all_findings}Definitions{others} fixes: {more[1]}", rest="  ")
-    around = count + len(caveats) + 2 * bool(caveats) + len(footer) + 1
-    room = max(_LINES_MAX, _LINES_MAX * 100 // render.line_width()) - around  # longer where it is narrower
-    _print_findings(sheet, findings, None if verbose else room)
-    if caveats:
-        render.title("Caveats")
-        render.lines(caveats)
+        yield from _definitions(sheet, run)
+    bullets = list(_findings(sheet, findings, verbose=verbose))
+    yield from [Title("Findings"), *bullets] if bullets else []
+    caveats = _caveats(sheet, missing, findings, verbose=verbose)
+    notes, left = caveat_notes(caveats, verbose=verbose)
+    yield from [Title("Caveats"), *notes] if notes else []
     if not verbose:
-        render.say()
-        render.lines(footer, "dim")
+        more = (typed("explain", run.id), typed("show", run.id, "-v"))
+        all_findings = f"All findings ({len(grouped(findings))}): {more[0]}. " if findings else ""
+        others = f", {counted(left, 'more caveat')} and" if left else " and"
+        yield Sentence()
+        yield Text(f"{all_findings}Definitions{others} fixes: {more[1]}", "quiet")
 
 
 def sheet_as_json(sheet: Sheet) -> dict[str, Any]:
@@ -79,23 +91,16 @@ def _busy(sheet: Sheet) -> Warning_ | None:
     return load_of(sheet.warnings) if rough > len(sheet.values) / 10 else None
 
 
-def _print_head(run: Run) -> int:
-    """Print `AMD EPYC, 2 cores, 24 GiB · Debian 12, Linux 6.18, KVM          run 1`; returns the lines it takes."""
-    machine = machine_text(run.facts)
-    room = min(render.line_width(), 100) - render.text_width(machine + run.name)
-    return render.title(f"{machine}{' ' * room}{run.name}" if room > 1 else f"{machine} · {run.name}", first=True)
-
-
-def _print_rows(sheet: Sheet, run: Run) -> int:
-    """Print the table, a part for each placement of the ranks, and its legend; returns the lines they take."""
+def _rows(sheet: Sheet, run: Run) -> Iterator[Block]:
+    """The table, a part for each placement of the ranks, and its legend."""
     groups: dict[str, list[Row]] = {}
     for row in sheet.rows:
         groups.setdefault(row.placement, []).append(row)
     has_states = len(sheet.rows) > len({row.transport for row in sheet.rows})
-    columns = [TableColumn("", style="bold", key=True)]
+    columns = [Column("", tone="strong", key=True)]
     if has_states:
-        columns += [TableColumn("state", key=True), TableColumn("floor", right=True, key=True)]
-    columns += [TableColumn(column.title, right=True) for column in sheet.columns]
+        columns += [Column("state", key=True), Column("floor", right=True, key=True)]
+    columns += [Column(column.title, right=True) for column in sheet.columns]
     rows: list[list[str] | str] = []
     for placement, members in groups.items():
         above = [placement[:1].upper() + placement[1:]] * bool(placement)
@@ -108,8 +113,7 @@ def _print_rows(sheet: Sheet, run: Run) -> int:
             rows.append(heads + [padded(*text, marks) for text, marks in texts])
     narrow = [row if isinstance(row, str) else [_ENDS.sub(r"\2 \1", cell).strip() for cell in row] for row in rows]
     legend = _legend(sheet, run, [cell for row in rows if not isinstance(row, str) for cell in row])
-    lines = render.say() + render.table(columns, rows, fits=True, narrow=narrow) + render.say()
-    return lines + sum(render.note(text) for text in legend)
+    yield from (Sentence(), Table(columns, rows, fits=True, narrow=narrow), Sentence(), *map(Text, legend))
 
 
 def _is_other(sheet: Sheet, row: Row) -> bool:
@@ -159,27 +163,27 @@ def _legend(sheet: Sheet, run: Run, cells: Sequence[str]) -> Iterable[str]:
     yield from filter(None, [marks_text(cells), SHORT_NOTE if SHORT_MARK in text else ""])
 
 
-def _print_definitions(sheet: Sheet, run: Run) -> None:
-    render.title("Columns")
-    render.item("half a round trip of one cache line between the two CPUs", head="floor")
+def _definitions(sheet: Sheet, run: Run) -> Iterator[Block]:
+    yield Title("Columns")
+    yield Item("half a round trip of one cache line between the two CPUs", head="floor")
     for column in sheet.columns:
-        render.item(column.definition, head=column.title)
+        yield Item(column.definition, head=column.title)
     for row in sheet.rows:
         if row.fit_from_bytes is not None and row.fit_to_bytes is not None:
             sizes = f"{format_bytes(row.fit_from_bytes)} to {format_bytes(row.fit_to_bytes)}"
-            render.item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.full_name} ({row.state})")
+            yield Item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.full_name} ({row.state})")
     if sheet.harness_ns is not None:
-        render.item(
+        yield Item(
             f"{' '.join(figure_text(sheet.harness_ns, format_ns, is_range=sheet.harness_ns.is_range))} per repetition",
             head="harness",
         )
     if sheet.also_ready:
         count = counted(len(sheet.also_ready), "other transport")
-        render.item(f"{count}, listed by {typed('list', 'transports')}", head="also ready")
+        yield Item(f"{count}, listed by {typed('list', 'transports')}", head="also ready")
 
 
-def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | None) -> None:
-    """Print the strongest finding of each kind, and the layers of transports, within the lines; None: all."""
+def _findings(sheet: Sheet, findings: Sequence[Finding], *, verbose: bool) -> Iterator[Block]:
+    """The strongest finding of each kind, four at most, and the layers of transports; `verbose`: all."""
     rows = {row.transport: row for row in sheet.rows}
 
     def name_of(finding: Finding) -> str:
@@ -187,28 +191,24 @@ def _print_findings(sheet: Sheet, findings: Sequence[Finding], lines_max: int | 
         return rows[transport].full_name if transport in rows else transport
 
     groups = [[finding] for finding in findings]
-    if lines_max is not None:
+    if not verbose:
         strongest: dict[str, list[Finding]] = {}
         for group in grouped(findings):
             strongest.setdefault(group[0].code, group)
         groups = list(strongest.values())[:4]
-    bullets = []
+    texts = []
     for group in groups:
         text, *more = finding_parts(group, name_of)
         for part in filter(None, more):
             # Two lines of a screen of 100 columns.
-            text += f" {part}" if lines_max is None or len(text) + len(part) < 190 else ""
-        bullets.append(f"- {text}")
+            text += f" {part}" if verbose or len(text) + len(part) < 190 else ""
+        texts.append(text)
     layers: dict[int, list[str]] = {}  # by size
     for layer in sheet.layers:
         if layer.is_seen and layer.added_ns > 0 and (sheet.network or layer.state == (sheet.state or layer.state)):
             layers.setdefault(layer.bytes, []).append(layer_text(layer, lambda name: rows[name].full_name))
-    bullets += [f"- At {format_bytes(size)}: {'; '.join(texts)}." for size, texts in layers.items()]
-    count = render.title("Findings") if bullets else 0
-    for number, bullet in enumerate(bullets):
-        lines = render.wrapped(bullet, rest="  ")
-        if lines_max is None or not number or count + len(lines) <= lines_max:
-            count += render.lines(lines)
+    texts += [f"At {format_bytes(size)}: {'; '.join(added)}." for size, added in layers.items()]
+    return (Bullet(text, priority=number) for number, text in enumerate(texts))
 
 
 def missing_text(missing: Sequence[Missing]) -> str:

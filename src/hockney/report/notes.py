@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hockney.analysis.repeat import further
-from hockney.cli import render
-from hockney.cli.rerun import fix_text, typed
 from hockney.errors import Fix
 from hockney.model import Point, PointStatus, Warning_
+from hockney.report.commands import fix_text, typed
+from hockney.report.document import Block, Text, Title
 from hockney.report.words import SHORT_MARK, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import EXACT, ONE_LAUNCH, RANGE, State
 from hockney.stats.interval import LAUNCHES_USEFUL
 from hockney.stats.states import CONTENDED, CONTENTION
-from hockney.units import format_share, printable
+from hockney.units import format_share
 
 SHORT_NOTE = (
     f"{SHORT_MARK}: fewer than 8 events in a row, so start and end weigh in the time. "
@@ -58,11 +57,11 @@ def status_text(figure: Figure) -> str:
     return str(status.value)
 
 
-def say_one_launch(overs: Iterable[str | None]) -> None:
-    """Note that intervals do not cover the variation between launches."""
+def one_launch(overs: Iterable[str | None]) -> Iterator[Block]:
+    """The note that intervals do not cover the variation between launches."""
     kinds = set(overs) - {None, RANGE}
     if ONE_LAUNCH in kinds:
-        render.note("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
+        yield Text("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
 
 
 def padded(shown: str, bounds: str, mark: str = "") -> str:
@@ -119,15 +118,12 @@ def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
     return rows
 
 
-def caveat_lines(caveats: Iterable[Caveat], *, verbose: bool = False) -> tuple[list[str], int]:
+def caveat_notes(caveats: Sequence[Caveat], *, verbose: bool = False) -> tuple[list[Text], int]:
     """One line for each of the first five, and how many are left out; `verbose`: all in full."""
     if verbose:
-        return [line for _, full in caveats for line in render.wrapped(f"! {full}", rest="  ")], 0
-    lines = [
-        textwrap.shorten(printable(f"! {short}"), render.line_width(), placeholder=" …", break_on_hyphens=False)
-        for short, _ in caveats
-    ]
-    return lines[:_CAVEATS_MAX], len(lines[_CAVEATS_MAX:])
+        return [Text(f"! {full}") for _, full in caveats], 0
+    notes = [Text(f"! {short}", is_cut=True) for short, _ in caveats]
+    return notes[:_CAVEATS_MAX], len(notes[_CAVEATS_MAX:])
 
 
 def of_warnings(seen: Sequence[Warning_]) -> list[Caveat]:
@@ -135,12 +131,10 @@ def of_warnings(seen: Sequence[Warning_]) -> list[Caveat]:
     return [(warning.cause, str(warning)) for warning in seen]
 
 
-def print_caveats(run: Run, *, verbose: bool = False) -> None:
-    """Print those of a run below a heading, and the command that prints all with their fixes; nothing without any."""
+def caveats_of(run: Run, *, verbose: bool = False) -> Iterator[Block]:
+    """Those of a run below a heading, and the command that prints all with their fixes; nothing without any."""
     caveats = of_warnings(run.warnings)
-    lines, left = caveat_lines(caveats, verbose=verbose)
-    if lines:
-        render.title("Caveats")
-        render.lines(lines)
+    notes, left = caveat_notes(caveats, verbose=verbose)
+    yield from [Title("Caveats"), *notes] if notes else []
     if not verbose and (left or any(short != full for short, full in caveats)):
-        render.note(f"Fixes{f' and {left} more' if left else ''}: {typed('show', run.id, '-v')}", style="dim")
+        yield Text(f"Fixes{f' and {left} more' if left else ''}: {typed('show', run.id, '-v')}", "quiet")

@@ -1,14 +1,17 @@
-"""The common part of `compare` and `check`: the lines below their series, and their JSON."""
+"""A comparison as a document and as JSON; the notes below its series are those of `check`, too."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from hockney.analysis.compare import Comparison, Range, ReasonCode, SeriesChange
-from hockney.cli.rerun import command_line, fix_text, typed
-from hockney.cli.words import SHORT_NOTE
+from hockney.analysis.compare import Comparison, Range, ReasonCode, SeriesChange, Verdict
 from hockney.report import changes
+from hockney.report.commands import command_line, fix_text, typed
+from hockney.report.document import Block, Column, Sentence, Table
+from hockney.report.notes import SHORT_NOTE
 from hockney.stats import CONFIDENCE
+from hockney.units import counted
 
 NOTES_MAX = 3  # on a screen
 
@@ -41,6 +44,36 @@ def caution(comparison: Comparison) -> str | None:
     is_measured = not any(info.is_imported for info in comparison.infos)  # hockney cannot measure an import again
     confirm = f" To confirm, measure with --interleave ({typed('compare', '--help')})." if is_measured else ""
     return f"{why}: it may be drift.{confirm}"
+
+
+def comparison_document(comparison: Comparison, *, everything: bool) -> Iterator[Block]:
+    """The series of `compare`, as ranges of sizes, and notes; `everything`: all of both, each in full."""
+    columns: list[Column | str] = [
+        Column("series", wrap=True, key=True),
+        Column("base", right=True, optional=True),
+        Column("new", right=True, optional=True),
+        Column("change" if comparison.has_no_verdict else "change (95 % CI)", wrap=True),
+        "verdict",
+    ]
+    names = changes.names_of(comparison)
+    ranges = [each for each in comparison.ranges if everything or not each.first.has(ReasonCode.NO_COMMON_STATE)]
+    rows = [changes.row(alike, comparison, names) for alike in ranges]
+    yield Table(columns, rows, narrow=changes.narrow_rows(ranges, comparison, names))
+    said = [changes.footer(comparison)] if ranges else []
+    below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
+    if everything:
+        others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
+        said += below + changes.range_sentences(others, comparison)
+    else:
+        nothing = changes.nothing_sentence(comparison)
+        said += [nothing or "", *changes.states_sentence(comparison), *below[:NOTES_MAX]]
+    hidden = 0 if everything else len(below[NOTES_MAX:])
+    launches = "{} and {} launches".format(*comparison.launches)
+    summary = f"run {comparison.base} -> run {comparison.new}, {launches}"
+    if everything or not nothing:
+        summary = f"{changes.counts_text(comparison)}; {summary}"
+    said.append(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))
+    yield from map(Sentence, filter(None, said))
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:

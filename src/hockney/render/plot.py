@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hockney.cli import render
-from hockney.cli.streams import print_line
+from hockney.render.terminal import is_colored, line_width, wrapped
 from hockney.units import format_bytes, format_ns, format_rate
 
 _MARKS = "ox+*#@%&=$abcdefghijklmnpqrstuvwyz"
@@ -15,8 +14,8 @@ _HEIGHT = 22
 _FORMATS: dict[str, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
 
 
-def print_plot(title: str, curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> None:
-    """Print curves of (size in bytes, value) as wide as the screen; `unit` is "ns", "bytes/s" or another text.
+def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> list[str]:
+    """Curves of (size in bytes, value) as wide as the screen; `unit` is "ns", "bytes/s" or another text.
 
     Points without a logarithm (0 B, no positive value) are left out.
     """
@@ -26,32 +25,27 @@ def print_plot(title: str, curves: Mapping[str, Sequence[tuple[int, float]]], un
     }
     drawn = list(zip(_MARKS, ((label, points) for label, points in logarithms.items() if points), strict=False))
     if not drawn:
-        return
+        return []
     import plotext  # 0.4 s
 
     text: Callable[[float], str] = _FORMATS.get(unit) or (lambda value: f"{value:,.3g} {unit}".strip())
     figure: Any = plotext.figure
     figure.clear()
     plotext.terminal.limit(False, False)
-    figure.plot_size(render.line_width(), _HEIGHT)
-    figure.theme("default" if render.is_colored() else "colorless")
+    figure.plot_size(line_width(), _HEIGHT)
+    figure.theme("default" if is_colored() else "colorless")
     figure.canvas("default")
     for mark, (_, points) in drawn:
         figure.draw(figure.signal(*map(list, zip(*points, strict=True)), marker=mark))
     sizes, values = zip(*(point for _, (_, points) in drawn for point in points), strict=True)
     figure.ruler("x").ticks(_ticks(sizes), [format_bytes(2**tick) for tick in _ticks(sizes)])
     figure.ruler("y").ticks(_ticks(values), [text(10.0**tick) for tick in _ticks(values)])
-    render.title(title)
-    for line in figure.build().string(colorless=not render.is_colored()).rstrip("\n").split("\n"):
-        if render.is_colored():
-            print(line)
-        else:
-            print_line(line.rstrip())
+    lines = figure.build().string(colorless=not is_colored()).rstrip("\n").split("\n")
     whole = (f"{mark} {label}".replace(" ", "\N{NO-BREAK SPACE}") for mark, (label, _) in drawn)
-    render.note("   ".join(whole))
     under = _hidden([curve for _, curve in drawn], (max(values) - min(values)) / _HEIGHT)
-    if under:
-        render.note(f"Hidden: {'; '.join(under)}.", style="dim")
+    legend = ["   ".join(whole), *([f"Hidden: {'; '.join(under)}."] if under else [])]
+    above = lines if is_colored() else [line.rstrip() for line in lines]
+    return above + [line for text in legend for line in wrapped(text, rest="  ")]
 
 
 def _hidden(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]], row: float) -> list[str]:

@@ -1,0 +1,80 @@
+"""A plan as a document: the points to measure, the skipped ones with the reason, and the time needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hockney.analysis.repeat import hosts_of, same_hosts
+from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
+from hockney.measure.plan import Plan
+from hockney.model import CurveKey, Point, curve_of
+from hockney.report.commands import typed
+from hockney.report.document import Block, Column, Sentence, Table, Text, Title
+from hockney.report.notes import sizes_text
+from hockney.report.words import size_text
+from hockney.units import counted, format_duration_s, percent_digits
+
+
+def plan_document(plan: Plan) -> Iterator[Block]:
+    """Nothing of it was started or stored."""
+    transports = counted(len({point.transport for point in plan.points}), "transport")
+    yield Title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}")
+    columns: list[Column | str] = [Column("what", wrap=True), "transport", Column("sizes", wrap=True)]
+    yield Table(columns, _rows(plan.points, plan), fits=True)
+    if plan.skipped:
+        yield Title("Skipped")
+        by_reason: dict[str, list[Point]] = {}
+        for skipped in sorted(plan.skipped, key=lambda skipped: skipped.point.bytes):
+            by_reason.setdefault(skipped.reason, []).append(skipped.point)
+        texts = [text for why, points in by_reason.items() for text in (f"Because {why}:", *_rows(points, plan))]
+        yield Table(columns, texts, fits=True)
+    first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
+    yield Sentence()
+    yield Text(
+        f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "
+        f"{format_duration_s(max(plan.time_s, first_s))} at the latest: "
+        f"{counted(plan.launches, 'launch', 'launches')}{' or more' * plan.more_launches}, whose first rounds take "
+        f"about {format_duration_s(first_s)}. Nothing was started or stored."
+    )
+    idle = idle_hosts_text(plan.as_json(), max(point.ranks for point in plan.points))
+    if idle:
+        yield Text(f"{idle}.")
+    if short := short_text(plan):
+        yield Text(f"{short}.", tone="caution")
+
+
+def _rows(points: Iterable[Point], plan: Plan) -> list[list[str]]:
+    """A row for each curve, its smallest size first."""
+    curves: dict[CurveKey, list[Point]] = {}
+    for point in sorted(points, key=lambda point: point.bytes):
+        curves.setdefault(curve_of(point), []).append(point)
+    rows = []
+    for key, curve in curves.items():
+        whole = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
+        sizes = whole if len(curve) > 4 else sizes_text(curve)
+        more = ", more where the curve bends" if key in plan.refine else ""
+        rows.append([curve[0].text(), curve[0].transport, f"{sizes}{more}"])
+    return rows
+
+
+def short_text(plan: Plan) -> str | None:
+    """The warning that the time of a plan is too short, with a time that is enough; None where it is enough."""
+    shown = [point for point in plan.points if point.role == "first"] or plan.points  # those have more rounds
+    first_s = first_rounds_s(shown, plan.launches, on_hosts=bool(plan.hosts))
+    if not is_too_short(plan.time_s, first_s, plan.launches):
+        return None
+    network = " at 1 Gbit/s" if plan.hosts else ""
+    return (
+        f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}{network}. "
+        f"Try: --time {enough_text(first_s)}"
+    )
+
+
+def idle_hosts_text(plan: Mapping[str, Any], ranks: int) -> str | None:
+    """`No rank on n3, n4. …`: the hosts of a plan without one of this number of ranks; None if all have one."""
+    idle = [host.name for host in hosts_of(plan)[ranks:]]  # spread evenly
+    if not idle:
+        return None
+    shown = ", ".join(idle if len(idle) <= 4 else [*idle[:3], f"… ({counted(len(idle), 'host')})"])
+    return f"No rank on {shown}. To compare every host: {typed('health', *same_hosts(plan))}"
