@@ -16,7 +16,20 @@ from hockney.render.streams import print_line
 from hockney.render.tables import split_columns
 from hockney.render.terminal import is_terminal, wrapped
 from hockney.render.text import fit, show
-from hockney.report.document import Column, Item, Plot, Sentence, Table, Text, Title, document
+from hockney.report.document import (
+    Block,
+    Bullet,
+    Column,
+    Group,
+    Item,
+    More,
+    Plot,
+    Sentence,
+    Table,
+    Text,
+    Title,
+    document,
+)
 from hockney.report.notes import caveat_notes, of_warnings
 
 COLUMNS = [
@@ -272,3 +285,54 @@ def test_marks_of_a_plot_stay_with_their_names(capsys: pytest.CaptureFixture[str
     show([Plot("Times", {name: [(8, number + 1.0), (64, 2.0)] for number, name in enumerate(names)}, "ns")])
     screen = capsys.readouterr().out
     assert [f"{mark} {name}" in screen for mark, name in zip("ox+*#@%&=", names, strict=True)] == [True] * 9
+
+
+def texts_of(*blocks: Block, lines_max: int | None = None) -> list[str]:
+    return [line for lines in fit(document(blocks, lines_max)) for line in lines]
+
+
+def test_what_has_no_room_goes_by_priority_and_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    findings = [Bullet(f"finding {number}", priority=number, noun="finding") for number in range(4)]
+    fits = Group((Title("Fits"), Text("a line")), priority=9, noun="fit", count=2)
+    blocks = (Title("Head"), *findings, fits, More("--all", {"layer": 3, "line": 0}), Text("end"))
+    assert texts_of(*blocks) == [
+        *("Head", "- finding 0", "- finding 1", "- finding 2", "- finding 3", "", "Fits", "a line"),
+        *("More with --all: 3 layers.", "end"),
+    ]
+    assert texts_of(*blocks, lines_max=7) == [
+        *("Head", "- finding 0", "- finding 1", "- finding 2", "- finding 3"),
+        *("More with --all: 3 layers, 2 fits.", "end"),
+    ]
+    assert texts_of(*blocks, lines_max=5) == [
+        *("Head", "- finding 0", "- finding 1", "More with --all: 3 layers, 2 fits, 2 findings.", "end")
+    ]
+    # What has no priority stays, however little room there is.
+    assert texts_of(*blocks, lines_max=1)[:2] == ["Head", "- finding 0"]
+
+
+def test_nothing_left_out_is_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert texts_of(Title("Head"), More("--all"), lines_max=2) == ["Head"]
+
+
+@pytest.mark.parametrize(("width", "count"), [(200, 4), (100, 4), (50, 8)])
+def test_a_document_has_as_many_lines_of_100_columns(width: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    blocks = [Text(f"text {number}", priority=number) for number in range(1, 20)]
+    assert len(texts_of(*blocks, lines_max=4)) == count
+
+
+def test_a_bullet_of_three_lines_moves_its_cause_up_and_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    evidence, cause, fix = "word " * 15, "cause " * 15, "fix it"
+    assert texts_of(Bullet(evidence.strip(), ("a cause", fix), lines_max=3))[1:] == ["  a cause", "  fix it"]
+    lines = texts_of(Bullet(evidence * 2, (cause, fix), lines_max=3))
+    assert (len(lines), lines[-1]) == (3, "  fix it")
+    assert "cause" in lines[1]
+    assert lines[1].endswith(" …")
+    # Of what is cut, the line of the rest says so.
+    assert "the rest of each cut line" in texts_of(Bullet(evidence * 2, (cause, fix), lines_max=3), More("--all"))[-1]
+    whole = texts_of(Bullet(evidence * 2, (cause, fix), ("another",)))
+    assert " ".join(whole).count("cause") == 15
+    assert whole[-1] == "  - another"
