@@ -24,7 +24,7 @@ from hockney.analysis.clocks import (
 from hockney.measure.plan import Plan
 from hockney.model import RunStatus
 from hockney.render.text import show
-from hockney.report.documents.hosts import clocks_around_document, clocks_document
+from hockney.report.documents.clocks import clocks_around_document, clocks_document
 from hockney.results.runs import Run
 from hockney.results.store import Store
 

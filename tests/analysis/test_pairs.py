@@ -22,7 +22,8 @@ from hockney.analysis.repeat import same_places
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 from hockney.render.text import show
-from hockney.report.documents.tables import matrix_blocks, pairs_as_json, tables_document, tables_of
+from hockney.report.documents.pairs import matrix_blocks, pairs_as_json
+from hockney.report.documents.tables import tables_document, tables_of
 from hockney.report.findings import check_name, evidence_of, title_of
 from hockney.results.runs import open_results
 from hockney.stats.interval import Interval
@@ -83,7 +84,9 @@ def test_a_matrix_says_that_its_intervals_are_within_one_launch(
     store_run(tmp_path / "r.db", "allpairs", idle(4, {}, 1000.0), launches=({},) * launches)
     with open_results(tmp_path / "r.db") as results:
         run = results.run()
-        show(tables_document(tables_of(run), run))
+        tables = tables_of(run)
+        assert tables is not None
+        show(tables_document(tables, run))
     assert ("within one launch" in capsys.readouterr().out) == (launches == 1)
 
 

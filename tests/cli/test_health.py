@@ -20,7 +20,7 @@ from hockney.errors import ExitCode
 from hockney.measure.plan import RunOptions
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
-from hockney.report.documents.hosts import health_json
+from hockney.report.documents.health import health_json
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.hosts import Host

@@ -16,6 +16,7 @@ from hockney.model import Measurement, Point, PointStatus
 from hockney.results.traits import transport_traits
 from hockney.stats import Interval, time_of
 from hockney.stats.figures import percentile
+from hockney.stats.interval import middle
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run
@@ -77,9 +78,8 @@ def _impact(point: Point, idle: Sequence[Measurement], loaded: Sequence[Measurem
 
 
 def _medians_ns(measurements: Sequence[Measurement]) -> list[float]:
-    import numpy as np
 
-    return [float(np.median(measurement.times_ns())) for measurement in measurements]
+    return [middle(measurement.times_ns()) for measurement in measurements]
 
 
 def _times(measurements: Sequence[Measurement]) -> Times:

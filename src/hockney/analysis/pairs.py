@@ -20,7 +20,7 @@ from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary
 from hockney.stats import time_of
 from hockney.stats.fit import Estimate
-from hockney.stats.interval import Interval
+from hockney.stats.interval import Interval, middle
 from hockney.stats.states import MIXED, State
 
 Load = Literal["idle", "loaded"]
@@ -258,15 +258,13 @@ def _time(medians: _OfLaunches) -> Interval:
 
 def _medians_of_ranks(series: Series, ranks: Pair, state_of: StateOf) -> _Medians:
     """The time of the slower of two ranks in each measurement, from its samples."""
-    import numpy as np
-
     medians: _Medians = {}
     for measurement, seen in zip(series.measurements, series.states, strict=True):
         state = state_of(measurement.launch_id, seen)
         has_all = len(measurement.elapsed_ns) > max(ranks)  # a large model has one row for all ranks
         if has_all and measurement.elapsed_ns.size and state != MIXED:
             slower = measurement.elapsed_ns[list(ranks)].max(axis=0)
-            time_ns = float(np.median(slower)) / (measurement.batch * measurement.definition.divisor)
+            time_ns = middle(slower) / (measurement.batch * measurement.definition.divisor)
             medians.setdefault(state.name, []).append((time_ns, measurement.launch_id))
     return medians
 

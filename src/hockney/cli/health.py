@@ -53,7 +53,7 @@ def health(
     from hockney.cli.run_options import read_limit, read_placement
     from hockney.measure.health import measure_health
     from hockney.render.text import show
-    from hockney.report.documents.hosts import health_document, health_json
+    from hockney.report.documents.health import health_document, health_json
 
     asked = replace(read_placement(places), transports=(transport,), time_s=time_s, timeout_s=read_limit(limit_s))
     if not asked.hosts:
@@ -72,7 +72,7 @@ def health(
             document = {"run": run.id, "store": str(results.path), "health": health_json(result), "exit_code": code}
             print_json("health", document)
         else:
-            show(health_document(run, result))
+            show(health_document(result, run))
         if not quiet:
             remark(f"\nSaved as run {run.id} in {results.path}; the matrices again: {typed('show', run.id)}")
     return code

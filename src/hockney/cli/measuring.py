@@ -29,12 +29,10 @@ from hockney.report.commands import typed
 from hockney.report.document import Document, Sentence
 from hockney.report.documents.figures import by_size_document, groups_of, plots_of, run_document
 from hockney.report.documents.sheet import missing_text
-from hockney.report.documents.tables import Tables, tables_as_json, tables_document, tables_of
+from hockney.report.documents.tables import Tables, tables_document, tables_json, tables_of
 from hockney.report.notes import fixed
-from hockney.report.sheet import Sheet
 from hockney.report.words import percent_text, precision_reached
 from hockney.results.export import write_csv
-from hockney.results.rates import HighestRates
 from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
@@ -89,9 +87,9 @@ def measure_and_show(
 def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: OutputOptions) -> int:
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
-    figures = tables.values if isinstance(tables, Sheet) else run.shown
-    is_search, has_interval = isinstance(tables, HighestRates), any(figure.has_interval for figure in figures)
-    is_empty = not (tables.has_result if isinstance(tables, HighestRates) else has_interval)
+    figures = tables.values.values if tables and tables.name == "sheet" else run.shown
+    is_search = tables is not None and tables.name == "rates"
+    is_empty = not (tables.values.has_result if tables and is_search else any(each.has_interval for each in figures))
     is_done = outcome.status is RunStatus.DONE and not is_empty
     if output.as_json:
         document = {
@@ -99,7 +97,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
             "failed_points": outcome.failed,
             "store": str(results.path),
             **run_as_json(run),
-            **tables_as_json(tables),
+            **tables_json(tables),
             "missing": catalogue.missing,
         }
         print_json(command, document)
@@ -117,10 +115,10 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
     return ExitCode.DONE if is_done else ExitCode.INCOMPLETE
 
 
-def _document(run: Run, tables: Tables, catalogue: Catalogue, *, verbose: bool) -> Document:
+def _document(run: Run, tables: Tables | None, catalogue: Catalogue, *, verbose: bool) -> Document:
     if tables:
         document = tables_document(tables, run, catalogue.missing, verbose=verbose)
-        if isinstance(tables, Sheet):
+        if tables.kind.is_whole:
             return document
         blocks = document.blocks
     elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):

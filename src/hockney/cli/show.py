@@ -65,9 +65,10 @@ def show(
     RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
     from hockney.render.text import show as show_document  # 60 ms, as all below
+    from hockney.report.documents.clocks import clocks_around_document
     from hockney.report.documents.figures import by_size_document, plots_document, run_document
-    from hockney.report.documents.hosts import bindings, clocks_around_document
-    from hockney.report.documents.tables import table_plots_document, tables_as_json, tables_document
+    from hockney.report.documents.hosts import bindings
+    from hockney.report.documents.tables import table_plots_document, tables_document, tables_json
 
     forms = {
         "--by-size": by_size,
@@ -87,33 +88,32 @@ def show(
             if state not in seen:
                 raise unknown("state in this run", state, sorted(seen))
         selects = pattern or transport or state is not None
-        known: Tables = []
+        known: Tables | None = None
         if tables:
             if state is not None or len(series) < len(run.series):
                 raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
             known = _tables(run, every_state=states)
         if as_json:
-            print_json("show", {**run_as_json(run, series, state=state), **tables_as_json(known)})
+            print_json("show", {**run_as_json(run, series, state=state), **tables_json(known)})
             return
         shown: Iterable[Block]
         if by_size:
             shown = by_size_document(run, series, state=state, verbose=verbose)
         elif plot:
             shown = table_plots_document(known) if known else plots_document(run, series, state)
-        elif known or (known := [] if everything or selects or states else _filled_tables(run)):
+        elif known or (known := None if everything or selects or states else _filled_tables(run)):
             shown = tables_document(known, run, verbose=verbose)
         else:
             shown = run_document(run, series, every_state=states, state=state, verbose=verbose)
         show_document([*shown, *bindings(run), *clocks_around_document(run)] if verbose else shown)
 
 
-def _filled_tables(run: Run) -> Tables:
+def _filled_tables(run: Run) -> Tables | None:
     """The tables of the run's suite; none where there is nothing to put on its sheet."""
     from hockney.report.documents.tables import tables_of
-    from hockney.report.sheet import Sheet
 
     tables = tables_of(run)
-    return [] if isinstance(tables, Sheet) and not tables.rows else tables
+    return None if tables and tables.name == "sheet" and not tables.values.rows else tables
 
 
 def _tables(run: Run, *, every_state: bool) -> Tables:
@@ -156,9 +156,11 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
 
 def select(run: Run, pattern: Sequence[str], transport: Sequence[str]) -> Sequence[Series]:
     """The series of these patterns on these transports, which are named as for `run`; none named: of all."""
+    patterns, words = names("--pattern", pattern), names("--transport", transport)
+    if not (patterns or words):
+        return run.series
     from hockney.worker.catalogue import matches  # 25 ms
 
-    patterns, words = names("--pattern", pattern), names("--transport", transport)
     known_patterns = dict.fromkeys(member.point.pattern for member in run.series)
     known_transports = dict.fromkeys(member.point.transport for member in run.series)
     for word in patterns:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from hockney.model import Measurement, Point
 from hockney.results.figures import INTERVAL_MEASUREMENTS
 from hockney.stats.figures import percentile
+from hockney.stats.interval import middle
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run
@@ -87,7 +88,7 @@ def misses_of(measurements: Iterable[Measurement], deadline_ns: float) -> str:
     for measurement in measurements:
         times_ns = measurement.times_ns()
         half = max(1, len(times_ns) // 2)
-        growth_ns = float(np.median(times_ns[-half:]) - np.median(times_ns[:half]))
+        growth_ns = middle(times_ns[-half:]) - middle(times_ns[:half])
         late.append(times_ns > deadline_ns)
         behind.append(growth_ns * measurement.point.rate_hz / (1e9 * half))
     missed = {"deadline": np.concatenate(late).mean() > LATE_MAX, "backlog": statistics.median(behind) > 0.01}
@@ -134,7 +135,7 @@ def highest_of(
     own = {point.rate_hz: each for point, each in measured.items() if each and at_rate(point, 0) == base}
     times_ns = {rate_hz: np.concatenate([one.times_ns() for one in each]) for rate_hz, each in own.items()}
     event = own.pop(0)[0].definition if 0 in own else None
-    first_hz = 1e9 / max(1.0, float(np.median(times_ns[0]))) if event else 0.0
+    first_hz = 1e9 / max(1.0, middle(times_ns[0])) if event else 0.0
     misses = {rate_hz: misses_of(each, deadline_ns) for rate_hz, each in own.items()}
     kept = {rate_hz: not missed for rate_hz, missed in misses.items()}
     best_hz, missed_hz = bounds(kept)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockney.stats.interval import CONFIDENCE, Estimate
+from hockney.stats.interval import CONFIDENCE, Estimate, middle
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
@@ -105,7 +105,7 @@ class _Side:
         if int(decided.sum()) >= 3:
             # A median of variances is too small, the more the fewer launches each is of (Wilson and Hilferty 1931).
             low = (1 - 2 / (9 * self.freedom)) ** 3
-            usual = float(np.median((self.variances * kept / low)[decided]))
+            usual = middle((self.variances * kept / low)[decided])
             self.variances = np.maximum(self.variances, usual / kept)
             self.freedom = self.freedom + 4  # the usual variance counts as four launches
 

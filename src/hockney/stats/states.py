@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.errors import UsageError, unknown
 from hockney.model import MachineProbe, Place
+from hockney.stats.interval import middle
 from hockney.units import format_ns, parse_time_ns
 
 if TYPE_CHECKING:
@@ -177,10 +178,10 @@ def levels_of(floors: Sequence[Floor], reference: str | None) -> list[str | None
     low, high = values_ns.min(axis=1), values_ns.max(axis=1)
     # A measurement during which the floor changed says nothing about levels.
     groups = list(_divided(np.sort(values_ns[(high < GAP * low) | (low >= sliced_ns)], axis=None)))
-    sliced = [group for group in groups if np.median(group) >= sliced_ns]
+    sliced = [group for group in groups if middle(group) >= sliced_ns]
     if sliced:
         groups[-len(sliced) :] = [np.concatenate(sliced)]
-    medians_ns = [float(np.median(group)) for group in groups]
+    medians_ns = [middle(group) for group in groups]
     words = [level_word(median_ns, reference) for median_ns in medians_ns]
     names = [
         word if words.count(word) == 1 else f"{word} {format_ns(median_ns)}"

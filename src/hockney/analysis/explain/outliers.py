@@ -11,6 +11,7 @@ from hockney.results.figures import medians_of
 from hockney.stats import median
 from hockney.stats.figures import by_launch
 from hockney.stats.fit import Estimate
+from hockney.stats.interval import middle
 
 _APART = 1.5  # the slower group over the faster one
 _GROUP_MIN = 2  # launches: one slow launch is an outlier
@@ -18,14 +19,12 @@ _GROUP_MIN = 2  # launches: one slow launch is an outlier
 
 def outliers(reading: Reading) -> list[Finding] | NotChecked:
     """Find, for each transport, samples of more than twice their measurement's median, if they are 0.1 % or more."""
-    import numpy as np
-
     samples: dict[str, int] = {}
     total_ns: dict[str, float] = {}
     excess_ns: dict[str, list[float]] = {}
     for measurement, _ in reading.samples(6000, ()):
         times_ns = measurement.times_ns() * (measurement.batch * measurement.definition.divisor)
-        middle_ns = float(np.median(times_ns))
+        middle_ns = middle(times_ns)
         if middle_ns > 0:  # else the clock is too coarse
             transport = measurement.point.transport
             samples[transport] = samples.get(transport, 0) + len(times_ns)

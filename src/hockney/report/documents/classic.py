@@ -10,11 +10,13 @@ from typing import Any
 from hockney.analysis.repeat import further
 from hockney.archive import Published
 from hockney.measure.warnings import OVERSUBSCRIBED
+from hockney.report.classic import make_report
 from hockney.report.classic.conclusions import ClassicReport, Conclusion, Named
 from hockney.report.classic.values import Cell, ClassicColumn, ClassicTable, Measured, format_figure
-from hockney.report.classic.view import states_note, text_of, view_of
+from hockney.report.classic.view import plots_of, states_note, text_of, view_of
 from hockney.report.commands import typed
-from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title
+from hockney.report.document import Block, Column, Item, Plot, Sentence, Table, Text, Title
+from hockney.report.documents.table_kind import TableKind
 from hockney.report.notes import SHORT_NOTE, fixed, one_launch
 from hockney.report.sheet import marks_text
 from hockney.report.words import RANGE_MARK, SHORT_MARK, figure_text
@@ -204,3 +206,11 @@ def _spread(value: Estimate | None, *, is_range: bool = False) -> str:
     if not is_range and 0 < value.relative < 0.0995:
         return f"±{max(0.001, value.relative):.1%}"
     return figure_text(value, format_figure, is_range=is_range)[1]
+
+
+KIND = TableKind(
+    make_report,
+    lambda report, run, missing, verbose: classic_document(report, run, missing, verbose=verbose),
+    report_as_json,
+    lambda report: [Plot(plot.title, plot.curves, plot.unit) for plot in plots_of(report.report.name, report.tables)],
+)

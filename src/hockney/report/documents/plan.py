@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.repeat import hosts_of, same_hosts
 from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
-from hockney.measure.plan import Plan
 from hockney.model import CurveKey, Point, curve_of
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Sentence, Table, Text, Title
 from hockney.report.notes import sizes_text
 from hockney.report.words import size_text
 from hockney.units import counted, format_duration_s, percent_digits
+
+if TYPE_CHECKING:
+    from hockney.measure.plan import Plan
 
 
 def plan_document(plan: Plan) -> Iterator[Block]:

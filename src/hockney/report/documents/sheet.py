@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from hockney.analysis.explain import explain_run
 from hockney.analysis.finding import Finding, load_of
 from hockney.analysis.repeat import further
+from hockney.errors import HockneyError
 from hockney.model import PointStatus, Warning_
 from hockney.report.commands import typed
 from hockney.report.document import Block, Bullet, Column, Document, Item, Sentence, Table, Text, Title, document
 from hockney.report.documents.findings import finding_parts
 from hockney.report.documents.plan import idle_hosts_text
+from hockney.report.documents.table_kind import TableKind
 from hockney.report.findings import grouped, layer_text
 from hockney.report.notes import (
     SHORT_NOTE,
@@ -26,7 +30,7 @@ from hockney.report.notes import (
     padded,
     state_text,
 )
-from hockney.report.sheet import OTHER_STATE, Failure, Row, Sheet, is_other, marks_text
+from hockney.report.sheet import OTHER_STATE, Failure, Row, Sheet, is_other, make_sheet, marks_text
 from hockney.report.words import NOTHING, SHORT_MARK, figure_text, launches_text, machine_text, placement_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
@@ -237,3 +241,15 @@ def _caveats(sheet: Sheet, missing: Sequence[Missing], findings: Iterable[Findin
     if verbose:
         caveats += [(each.name, f"{each.name}: {each.why}; {each.how}") for each in missing]
     return caveats
+
+
+def _sheet(sheet: Sheet, run: Run, missing: Sequence[Missing], verbose: bool) -> Document:
+    findings: Sequence[Finding] = ()
+    with suppress(HockneyError):  # no figure has an interval in one machine state
+        findings = explain_run(run).findings
+    return sheet_document(sheet, run, missing, findings, verbose=verbose)
+
+
+KIND = TableKind(
+    make_sheet, _sheet, sheet_as_json, in_every_state=lambda run: make_sheet(run, every_state=True), is_whole=True
+)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from hockney.stats.interval import Estimate, t_quantile
+from hockney.stats.interval import Estimate, middle, t_quantile
 
 if TYPE_CHECKING:
     from hockney.model import BoolArray, FloatArray, Int64Array
@@ -71,7 +71,7 @@ def fit_lines(
     """
     import numpy as np
 
-    known = float(np.median(errors))
+    known = middle(errors)
     scale, missed = values if level is None else level, 0.0
     for _ in range(3):  # weights depend on residuals, and residuals on weights
         weights = kept * weights_of(errors, missed)
@@ -133,7 +133,7 @@ def weights_of(errors: FloatArray, missed: float = 0.0) -> FloatArray:
     """
     import numpy as np
 
-    common = max(missed, float(np.median(errors)))
+    common = max(missed, middle(errors))
     return 2 / (1 + (errors / common) ** 2) if common else np.ones(len(errors))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from hockney.stats.fit.lines import weights_of
+from hockney.stats.interval import middle
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array
@@ -49,7 +50,7 @@ def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray) -> Parti
     weights = weights_of(errors)
     # The median, as for the weights: a single uncertain time must not hide every switch. Half a percent is never worth
     # a segment.
-    scatter = 0.005**2 + float(np.median(errors)) ** 2
+    scatter = 0.005**2 + middle(errors) ** 2
     kept = np.arange(len(sizes))
     outliers: list[int] = []
     for _ in range(4):

@@ -1,0 +1,85 @@
+"""The health of hosts as a document and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+from hockney.analysis.health import Health, health_of
+from hockney.report.document import Block, Item, Title
+from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
+from hockney.report.documents.table_kind import TableKind
+from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
+from hockney.report.table import TextTable, text_rows
+from hockney.results.runs import Run
+from hockney.units import counted, format_duration_s, format_ns, format_rate
+
+
+def health_json(health: Health) -> dict[str, Any]:
+    """Everything: `[from][to]`, null where nothing was measured."""
+    known = health.matrices
+    nodes = range(len(known.hosts))
+
+    def square(values: Any, of: Any) -> list[list[float | None]]:
+        return [[of(values[a, b]) if (a, b) in values else None for b in nodes] for a in nodes]
+
+    return {
+        "hosts": list(known.hosts),
+        "pairs": known.pairs,
+        "measured_pairs": known.measured,
+        "usual_bytes_per_s": known.usual_bytes_per_s,
+        "usual_ns": known.usual_ns,
+        **{
+            f"{name}{suffix}": square(values, of)
+            for name, values in (("bytes_per_s", known.bytes_per_s), ("latency_ns", known.latency_ns))
+            for suffix, of in (("", lambda v: v.value), ("_low", lambda v: v.low), ("_high", lambda v: v.high))
+        },
+        "lost_share": square(known.sent, lambda sent: sent.lost_share),
+        "findings": findings_json(health.findings),
+        "not_checked": gaps_json(health.not_checked),
+    }
+
+
+def health_document(health: Health, run: Run) -> Iterator[Block]:
+    """The matrices, or of many hosts the slowest ones, and then what is wrong."""
+    known = health.matrices
+    yield Title(
+        f"{counted(len(known.hosts), 'host')}, {known.measured:,} of {counted(known.pairs, 'pair')} measured "
+        f"in {format_duration_s(run.measured_s)}"
+    )
+    if len(known.hosts) > HOSTS_MAX:
+        yield _slowest(health)
+    else:
+        yield from (replace(pair_table(matrix), fits=False) for matrix in host_values(health))
+    count = f"Findings: {len(health.findings)}"
+    yield Title(count if health.findings or health.not_checked else "No fault found")
+    yield from (finding_bullet([finding]) for finding in health.findings)
+    if health.not_checked:
+        yield Title("Not checked")
+        for gap in health.not_checked:
+            yield Item(gap_line(gap))
+
+
+def _slowest(health: Health) -> TextTable:
+    known = health.matrices
+    rows = []
+    for number, name in enumerate(known.hosts):
+        sends, receives, waits = (
+            [value.value for pair, value in values.items() if pair[end] == number]
+            for values, end in ((known.bytes_per_s, 0), (known.bytes_per_s, 1), (known.latency_ns, 0))
+        )
+        if sends and receives and waits:
+            rows.append((min(median(sends), median(receives)), name, median(sends), median(receives), median(waits)))
+    title = "The slowest hosts by the median over those that they met; all pairs: --json"
+    slowest = ((name, format_rate(a), format_rate(b), format_ns(wait)) for _, name, a, b, wait in sorted(rows)[:10])
+    return TextTable(title, ("host", "sends", "receives", "latency"), text_rows(slowest), fits=False)
+
+
+KIND = TableKind(
+    health_of,
+    lambda health, run, *_: health_document(health, run),
+    lambda health: {"health": health_json(health)},
+    with_placement=False,
+)
