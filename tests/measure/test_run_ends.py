@@ -204,10 +204,10 @@ def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("others")
 def test_the_load_of_other_programs_is_a_warning_before_and_after_a_stop(tmp_path: Path) -> None:
-    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=0.1)
+    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=60.0)
     with Store.open(tmp_path / "r.db") as store:
         running.measure(plan, catalogue, store, Silent(stop_after_rounds=2), command="test")
-        running.resume("last", catalogue, store, Silent())
+        running.resume("last", catalogue, store, Silent(stop_after_rounds=2))
         causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "others"]
     assert [cause.partition("CPUs ")[2] for cause in causes] == ["while the run measured.", "while the run went on."]
 

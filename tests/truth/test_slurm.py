@@ -113,7 +113,8 @@ def test_a_job_of_one_host_is_like_any_other_machine(slurm: Slurm, tmp_path: Pat
     said = batch(slurm, tmp_path, 1, line)
     launches = launches_of(tmp_path)
     assert {launch.transport.partition("-")[0] for launch in launches} == {"shm", "mpi@mpich"}, said
-    assert {host for launch in launches for host in launch.hosts} == {"n1"}
+    hosts = {host for launch in launches for host in launch.hosts}
+    assert hosts in ({"n1"}, {"n2"})  # n1 may not have ended its job before
 
 
 def test_this_host_alone(slurm: Slurm, tmp_path: Path) -> None:
