@@ -160,22 +160,22 @@ def test_by_size(cli: Cli, tmp_path: Path) -> None:
     first = lines.index("pingpong, 2 ranks: time")
     assert lines[first + 1 : first + 6] == [
         "size shm tcp",
-        "8 B 50.0 ns ‡ ° 1.00 us ‡",
-        "64 B 50.0 ns ‡ ° 1.00 us ‡",
+        "8 B 50.0 ns ‡° 1.00 us ‡",
+        "64 B 50.0 ns ‡° 1.00 us ‡",
         "128 B 1.00 us ‡",
         "1 added size not shown.",
     ]
     second = lines.index("oneway window=4, 2 ranks: time")
     assert lines[second + 2 : second + 11] == [
-        "64 B 50.0 ns ‡ ° 1.00 us ‡",
+        "64 B 50.0 ns ‡° 1.00 us ‡",
         "",
         "oneway window=4, 2 ranks: rate",
         "size shm tcp",
-        "64 B 1.28 GB/s ‡ ° 64.0 MB/s ‡",
+        "64 B 1.28 GB/s ‡° 64.0 MB/s ‡",
         "",
         "oneway window=4, 2 ranks: messages",
         "size shm tcp",
-        "64 B 20.0 M/s ‡ ° 1.00 M/s ‡",
+        "64 B 20.0 M/s ‡° 1.00 M/s ‡",
     ]
     legend = " ".join(lines[second + 11 :])
     assert "°: in another machine state (near). ‡: a range, as one machine state " in legend

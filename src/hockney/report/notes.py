@@ -10,7 +10,7 @@ from hockney.errors import Fix
 from hockney.model import Point, PointStatus, Warning_
 from hockney.report.commands import fix_text, typed
 from hockney.report.document import Block, Text, Title
-from hockney.report.words import SHORT_MARK, size_text
+from hockney.report.words import RANGE_MARK, SHORT_MARK, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats import EXACT, ONE_LAUNCH, RANGE, State
@@ -66,7 +66,8 @@ def one_launch(overs: Iterable[str | None]) -> Iterator[Block]:
 
 def padded(shown: str, bounds: str, mark: str = "") -> str:
     """A cell, `41.9 ns ±2% °`, in which bounds of one and of two digits are as wide."""
-    return f"{shown} {bounds:<4}{mark}" if bounds else shown + mark
+    width = 0 if bounds == RANGE_MARK else 4
+    return f"{shown} {bounds:<{width}}{mark}" if bounds else shown + mark
 
 
 def fixed(fix: Fix | None) -> str:

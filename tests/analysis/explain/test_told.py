@@ -36,7 +36,7 @@ def test_one_card_stands_for_what_load_explains() -> None:
     card, *others = explain(reading(curve(), warnings=(BUSY,)), detectors("outliers", "bend", "cache limit")).findings
     assert (card.code, card.fix, card.effect) == ("busy machine", as_warned("Stop them."), 2.0)
     assert card.facts["explained"] == ["outliers (2)", "cache limit (2)"]
-    assert title_of(card) == "the machine was busy, which explains 4 findings"
+    assert title_of(card) == "The machine was busy, which explains 4 findings"
     assert evidence_of(card).startswith(BUSY.cause)
     assert [finding.code for finding in others] == ["bend", "bend"]
 
