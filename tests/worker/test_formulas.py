@@ -19,8 +19,9 @@ DEFAULTS = {row["name"]: {each["name"]: each["default"] for each in row["options
 
 
 def table(heading: str) -> list[list[str]]:
-    """The cells of the rows below a table's first heading, without marks."""
-    rows = PAGE.partition(f"| {heading} |")[2].partition("\n\n")[0].splitlines()[2:]
+    """The cells of the rows of all tables with this heading, without marks."""
+    tables = PAGE.split(f"| {heading} |")[1:]
+    rows = [row for table in tables for row in table.partition("\n\n")[0].splitlines()[2:]]
     return [[cell.strip().removesuffix(" *") for cell in row.strip("| ").split("|")] for row in rows]
 
 
