@@ -20,11 +20,14 @@ from tests.shared import finished
 from hockney.analysis.compare.expect import load_expectations
 from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.cli.commands import COMMANDS, hockney
+from hockney.cli.run_options import find_suite
 from hockney.errors import ExitCode
 from hockney.machine.files import rows_of
 from hockney.report.inventory import take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.stats.states import CONTENTION
+from hockney.suites import Suite, SuiteSeries
+from hockney.suites.words import check_option
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
 from hockney.worker.machine_schema import MachineModel
@@ -169,9 +172,11 @@ def test_links_to_headings_lead_to_one() -> None:
 
 
 def _command_lines() -> list[str]:
-    """The lines of hockney in the blocks of all pages, without comments."""
-    blocks = re.findall(r"^```(?:console)?\n(.*?)^```", EVERYTHING, re.MULTILINE | re.DOTALL)
-    lines = re.findall(r"^(?:\$ )?(?:\./)?hockney ([a-z].*?)(?:  +.*|\s+#.*)?$", "".join(blocks), re.MULTILINE)
+    """The lines of hockney in the blocks of all pages, without comments; docs/commands.md lists names."""
+    pages = "\n".join(text for name, text in PAGES.items() if name != "commands.md")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
+    text = "".join(block for kind, block in blocks if kind in ("", "console"))
+    lines = re.findall(r"^(?:\$ )?(?:\./)?hockney ([a-z].*?)(?:\s+#.*)?$", text, re.MULTILINE)
     return sorted(set(lines))
 
 
@@ -240,20 +245,30 @@ def _words(text: str) -> int:
     return len(re.findall(r"\S*\w\S*", text))
 
 
-# The tables that a new pattern, transport, option, finding or column gets a row in.
-_ROWS = r"^\| (?:pattern|transport|option|code) \|.*\n(?:\|.*\n)+|^  \w+ +Value\?.*\n"
+# How many words a page may have: a guide is read from end to end, other pages are looked up.
+_GUIDE, _REFERENCE = 700, 2_000
+_WORDS_MAX = {
+    **dict.fromkeys(
+        ("tutorial.md", "suites.md", "osu-imb.md", "event-builder.md", "nightly.md", "why-wide.md"), _GUIDE
+    ),
+    "json.md": 3_100,
+    "CHANGELOG.md": 2_200,
+}
+# Not counted: what scripts/bench writes, and the tables that a new pattern, transport, option, finding or column gets a
+# row in.
+_ROWS = r"<!-- table[^>]*begin -->(?:.*\n)*?<!-- table.*end -->|^\| (?:pattern|transport|option|code) \|.*\n(?:\|.*\n)+"
+_ROWS += r"|^  \w+ +Value\?.*\n"
 
 
-def test_the_documents_can_be_read() -> None:
-    """The table that scripts/bench writes is data, not counted; rows that new things need are not, either."""
-    pages = {
-        name: re.sub(r"<!-- table.*?begin -->.*?end -->", "", text, flags=re.DOTALL) for name, text in PAGES.items()
-    }
-    counts = {name: _words(re.sub(_ROWS, "", text, flags=re.MULTILINE)) for name, text in pages.items()}
-    assert counts.pop("CHANGELOG.md") <= 2_200
-    assert counts.pop("json.md") <= 3_100
-    assert {name: count for name, count in counts.items() if count > 2_000} == {}
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_is_short_enough_to_be_read(page: str) -> None:
+    assert _words(re.sub(_ROWS, "", PAGES[page], flags=re.MULTILINE)) <= _WORDS_MAX.get(page, _REFERENCE)
+
+
+def test_the_readme_has_at_most_120_lines_and_names_every_page() -> None:
     assert PAGES["README.md"].count("\n") <= 120
+    named = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", PAGES["README.md"]))
+    assert named == {path.name for path in (ROOT / "docs").glob("*.md")}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -290,6 +305,40 @@ def test_the_page_on_checking_has_valid_expectations(tmp_path: Path) -> None:
     assert f"in {LAUNCHES_WANTED} launches or more" in " ".join(page.split())
     assert f"in {LAUNCHES_WANTED} launches or more" in " ".join((check.help or "").split())
     assert f"at least {LAUNCHES_MIN} launches of each run" in " ".join(page.split())
+
+
+@pytest.mark.parametrize(("heading", "table"), [("Keys of the suite", Suite), ("Keys of a series", SuiteSeries)])
+def test_every_key_of_a_suite_is_explained(heading: str, table: type[BaseModel]) -> None:
+    section = PAGES["suites.md"].partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    keys = [field.alias or name for name, field in table.model_fields.items()]
+    assert sorted(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == sorted(keys)
+
+
+def test_the_suite_on_its_page_is_valid(tmp_path: Path) -> None:
+    path = tmp_path / "trigger.toml"
+    path.write_text(re.findall(r"^```toml\n(.*?)^```", PAGES["suites.md"], re.MULTILINE | re.DOTALL)[0])
+    suite = find_suite(str(path))
+    assert {series.pairs for series in suite.series} == {None, "all"}
+    assert "0,100,400" in suite.series[0].options.values()
+
+
+def _lines_of_other_benchmarks() -> list[str]:
+    tables = re.findall(r"^\| \w+ \| hockney run \|.*\n\|.*\n((?:\|.*\n)+)", PAGES["osu-imb.md"], re.MULTILINE)
+    assert len(tables) == 2
+    return sorted({row.split("|")[2].strip().strip("`") for table in tables for row in table.splitlines()})
+
+
+@pytest.mark.parametrize("line", _lines_of_other_benchmarks())
+def test_what_stands_for_another_benchmark_can_be_run(line: str) -> None:
+    """All its patterns take the options and the ranks, on any transport."""
+    run = hockney.get_command(click.Context(hockney), "run")
+    assert run is not None
+    asked = run.make_context("run", shlex.split(line)).params
+    for pattern in [load().pattern(name) for name in asked["what"][0].split(",")]:
+        least, most, step = pattern.ranks
+        assert all(least <= ranks <= (most or ranks) and ranks % step == 0 for ranks in map(int, asked["ranks"]))
+        for option in asked["options"]:
+            check_option(pattern, *option.split("="))
 
 
 # ---- the tutorial is carried out -----------------------------------------------------------------------------------
