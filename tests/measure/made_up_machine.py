@@ -10,7 +10,8 @@ import numpy as np
 from tests.builders import make_measurement
 
 from hockney.measure.plan import Plan
-from hockney.measure.sampler import PointFailed, Progress, Sampler
+from hockney.measure.point_work import PointFailed
+from hockney.measure.sampler import Progress, Sampler
 from hockney.model import Definition, Measurement, Point, PointStatus, curve_of
 
 

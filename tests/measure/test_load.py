@@ -16,7 +16,7 @@ from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.background import BACKGROUNDS, Background, place
 from hockney.measure.load import Load, LoadFailed, LoadSampler
 from hockney.measure.plan import Plan
-from hockney.measure.sampler import PointFailed
+from hockney.measure.point_work import PointFailed
 from hockney.model import Point, PointStatus
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import WorkerDied

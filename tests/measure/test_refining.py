@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from tests.measure.made_up_machine import Machine, Notes, all_measurements, jumping_after, plan_of, sample
 
-from hockney.measure.sampler import PointFailed, Sampler
+from hockney.measure.point_work import PointFailed
+from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus
 
 POWERS = [0, *(1 << n for n in range(3, 21))]

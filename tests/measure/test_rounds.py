@@ -17,7 +17,8 @@ from tests.worker.test_native import converse, measure
 
 from hockney.errors import StoreError
 from hockney.measure.recorder import Recorder
-from hockney.measure.sampler import PointFailed, Sampler
+from hockney.measure.point_work import PointFailed
+from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store
 from hockney.worker.build import build_worker

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from tests.measure.made_up_machine import Machine, Notes, all_measurements, plan_of, sample
 
-from hockney.measure.sampler import PointFailed, Sampler
+from hockney.measure.point_work import PointFailed
+from hockney.measure.sampler import Sampler
 from hockney.model import MachineProbe, Measurement, PatternTraits, Point, PointStatus
 from hockney.stats.states import State, classify
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from hockney.measure.background import BACKGROUNDS, Background
 from hockney.measure.estimate import enough_s
 from hockney.measure.point_work import Work
-from hockney.measure.sampler import PointFailed, Sampler
+from hockney.measure.point_work import PointFailed
+from hockney.measure.sampler import Sampler
 from hockney.model import Point
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.errors import WorkerError, WorkerTimedOut, how_to_wait_longer

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from hockney.errors import HockneyError
 from hockney.measure.estimate import SAMPLES_MIN, SCHEDULE_EVENTS_MIN, events_on_schedule
 from hockney.model import MachineProbe, Measurement, Point
 from hockney.results.figures import main_state
 from hockney.stats.figures import main_batch
 from hockney.stats.interval import Interval, median
 from hockney.stats.states import MIXED, State
+from hockney.units import format_ns
 
 FILL = 4  # a measurement begins with this part of a batch, untimed: 1 of 4
 SCHEDULE_FILL = 20  # on schedule with this part of its events
+ENDS_WANTED = 25  # a stream lasts as many times what its ends take, which then are 4 % of its figure
+ENDS_EXACT = 100  # on a model
+ENDS_LEAST = 8  # of a shorter one the batch makes the figure
+
+
+class PointFailed(HockneyError):
+    """A point cannot be measured any more; `skipped`: a limit of the transport or the machine, not a defect."""
+
+    def __init__(self, reason: str, *, skipped: bool = False) -> None:
+        self.skipped = skipped
+        super().__init__(reason)
 
 
 def reached_text(precision: float | None, over: str, measurements: int) -> str:
@@ -34,6 +48,7 @@ class Work:
     batches: list[int] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     clock_ns: float = 0.0  # the cost of reading the clock there
+    ends_ns: float = 0.0  # what a batch of a stream takes besides its repetitions
     batch: int = 0  # 0: not calibrated
     batch_is_given: bool = False  # by an earlier launch
     samples: int = 0
@@ -117,6 +132,39 @@ def repetition_ns(measurement: Measurement) -> float:
     return batch_ns(measurement) / measurement.batch
 
 
+# ---- the ends of a stream: the way of its first message, and of the last acknowledgement -----------------------------
+
+
+def timed_ns(measurement: Measurement) -> list[float]:
+    """How long the batch of each sample took, as its figure counts it."""
+    times_ns: list[float] = measurement.times_ns().tolist()
+    return [ns * measurement.batch * measurement.definition.divisor for ns in times_ns]
+
+
+def ends_ns(once: Measurement, measurement: Measurement) -> float:
+    """What a batch takes besides its repetitions; `once`: batches of one repetition, of which the quickest counts."""
+    batch = measurement.batch
+    if batch == 1:
+        return 0.0
+    return max(0.0, (batch * min(timed_ns(once)) - statistics.median(timed_ns(measurement))) / (batch - 1))
+
+
+def batch_for_ends(measurement: Measurement, ends_ns: float, times: float) -> float:
+    """The repetitions that last so many `times` what the ends take; infinite where repetitions take no time."""
+    each_ns = (statistics.median(timed_ns(measurement)) - ends_ns) / measurement.batch
+    return 0.0 if ends_ns <= 0 else times * ends_ns / each_ns if each_ns > 0 else math.inf
+
+
+def refuse_short(measurement: Measurement, ends_ns: float, remedy: str) -> None:
+    """Refuse the figure of a stream that its batch makes. Raises PointFailed."""
+    if measurement.batch < batch_for_ends(measurement, ends_ns, ENDS_LEAST):
+        raise PointFailed(
+            f"its batch would make its figure: {measurement.batch} repetitions last less than {ENDS_LEAST} times the "
+            f"way of a message and of its acknowledgement, {format_ns(ends_ns)}; {remedy}",
+            skipped=True,
+        )
+
+
 def curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:
     """The points with an interval in the state with the most intervals: each state has a different line."""
     curves: dict[str, list[tuple[Point, Interval]]] = {}
@@ -127,7 +175,7 @@ def curve_in_one_state(works: Sequence[Work]) -> list[tuple[Point, Interval]]:
     return max(curves.values(), key=len, default=[])
 
 
-# ---- models without noise -------------------------------------------------------------------------------------------
+# ---- models ---------------------------------------------------------------------------------------------------------
 
 
 def measure_exactly(
@@ -135,16 +183,58 @@ def measure_exactly(
 ) -> Measurement:
     """A measurement of `samples` times `batch` repetitions; of a stream more, of events on schedule one each.
 
-    `measure` takes a batch, `samples` and `warmup`.
+    `measure` takes a batch, `samples` and `warmup`. Raises PointFailed where there is no figure.
     """
     if point.rate_hz:
         events = max(SCHEDULE_EVENTS_MIN, events_on_schedule(point.rate_hz))
         return measure(1, samples=events, warmup=max(1, events // SCHEDULE_FILL))
     if point.is_stream:
-        once = measure(1, samples=1, warmup=0)
-        # After 256 events the ends weigh little.
-        batch = max(1, min(math.ceil(256 / once.definition.divisor), most_repetitions(once)))
-    return measure(batch, samples=samples, warmup=max(1, batch // FILL))
+        return _measure_stream(functools.partial(measure, samples=samples), measure(1, samples=1, warmup=0))
+    return refuse_no_time(measure(batch, samples=samples, warmup=max(1, batch // FILL)))
+
+
+def _measure_stream(measure: Callable[..., Measurement], once: Measurement) -> Measurement:
+    """Its samples last at least 256 events and long enough for its ends, after what fills the buffer of a byte stream."""
+    most = most_repetitions(once)
+    batch = min(max(2, math.ceil(256 / once.definition.divisor)), most)
+    warmup = max(1, batch // FILL)
+    while True:
+        measurement = refuse_no_time(measure(batch, warmup=warmup))
+        ends = ends_ns(once, measurement)
+        wanted = min(most, batch_for_ends(measurement, ends, ENDS_EXACT))
+        if batch < wanted:
+            batch = min(most, max(2 * batch, math.ceil(wanted)))
+            warmup = max(1, batch // FILL)
+        elif keeps_pace(measurement):
+            refuse_short(measurement, ends, "longer messages take more time each")
+            return measurement
+        elif warmup < most:
+            warmup = min(4 * warmup, most)
+        else:
+            raise PointFailed(
+                f"{most} writes do not fill the buffer between writer and reader, so their times differ: choose longer "
+                "writes, or a smaller buffer_bytes",
+                skipped=True,
+            )
+
+
+def refuse_no_time(measurement: Measurement) -> Measurement:
+    """The measurement, unless no time passed where it is timed. Raises PointFailed."""
+    if any(timed_ns(measurement)):
+        return measurement
+    raise PointFailed(
+        "the model has no cost for what the timed rank does, so it has no time: give it one, as send_cpu, or choose "
+        "until=acked",
+        skipped=True,
+    )
+
+
+def keeps_pace(measurement: Measurement) -> bool:
+    """Whether writer and reader take as long as each other in every sample; of other patterns ranks differ."""
+    if measurement.point.pattern != "stream":
+        return True
+    sides = measurement.elapsed_ns[:2]
+    return bool((abs(sides[0] - sides[1]) <= sides.max(axis=0) / 50).all())
 
 
 def most_repetitions(measurement: Measurement) -> int:

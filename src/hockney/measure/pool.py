@@ -21,7 +21,7 @@ from hockney.measure.estimate import Limits
 from hockney.measure.load import Load, LoadFailed
 from hockney.measure.plan import Plan, cpus_for, listed_hosts
 from hockney.measure.recorder import Recorder
-from hockney.measure.sampler import PointFailed
+from hockney.measure.point_work import PointFailed
 from hockney.model import Definition, Launch, Measurement, Point, split_placed
 from hockney.units import counted
 from hockney.worker import diagnose

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.machine.files import parse_cpus
-from hockney.measure.point_work import batch_ns, measure_exactly, most_repetitions
+from hockney.measure.point_work import PointFailed, batch_ns, measure_exactly, most_repetitions
 from hockney.measure.pool import measurement_of
 from hockney.model import Measurement, Point
 from hockney.results.rates import SustainedRate
@@ -93,6 +93,8 @@ def _measure_in_a_job(left: list[Point], model: Model, times: ModelTimes, tick: 
                     measurement = _measurement(left[0], session, is_exact=model.machine.noise is None)
                     times.measured[left[0]] = measurement
                     times.time_ns[left[0]] = float(np.median(measurement.times_ns()))
+                except PointFailed as none:
+                    times.failed[left[0]] = str(none)
                 except WorkerRefused as refusal:
                     times.failed[left[0]] = str(refusal)
                     times.has_broken |= not refusal.unsupported  # another time there may be memory

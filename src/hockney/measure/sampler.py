@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from hockney.errors import HockneyError
 from hockney.measure.estimate import (
     MIN_MEASUREMENTS,
     SAMPLES_MIN,
@@ -32,8 +31,22 @@ from hockney.measure.estimate import (
     stream_ns,
 )
 from hockney.measure.plan import Plan
-from hockney.measure.point_work import FILL, Work, batch_ns, curve_in_one_state, measure_exactly, repetition_ns
+from hockney.measure.point_work import (
+    ENDS_WANTED,
+    FILL,
+    PointFailed,
+    Work,
+    batch_for_ends,
+    batch_ns,
+    curve_in_one_state,
+    ends_ns,
+    measure_exactly,
+    refuse_no_time,
+    refuse_short,
+    repetition_ns,
+)
 from hockney.model import CurveKey, Measurement, Point, PointStatus, curve_of
+from hockney.stats.figures import STREAM_EVENTS_MIN
 from hockney.stats.fit.segments import sizes_to_add
 from hockney.stats.states import classify
 
@@ -53,14 +66,6 @@ class Instrument(Protocol):
 
     def clock_ns(self, point: Point) -> float:
         """The cost of reading the clock in this point's job. Raises PointFailed."""
-
-
-class PointFailed(HockneyError):
-    """A point cannot be measured any more; `skipped`: a limit of the transport or the machine, not a defect."""
-
-    def __init__(self, reason: str, *, skipped: bool = False) -> None:
-        self.skipped = skipped
-        super().__init__(reason)
 
 
 class Observer(Protocol):
@@ -248,6 +253,8 @@ class Sampler:
     def _take(self, work: Work) -> list[Measurement]:
         if not self._is_exact(work):
             measurement = self._measure_point(work)
+            if work.point.transport in self._plan.virtual:
+                refuse_no_time(measurement)
             wanted = self._wanted_batch(work, measurement)
             if work.batch > _FAR_TOO_LONG * wanted and len(work.probes) < SAMPLES_MIN:
                 work.set_batch(wanted, repetition_ns(measurement))
@@ -309,10 +316,28 @@ class Sampler:
         is_long = batch_ns(measurement) >= self._long_ns
         if not is_long:
             work.set_batch(min(self._wanted_batch(work, measurement), 100), repetition_ns(measurement))
-            measurement = self._measure_point(work, SAMPLES_MIN)
+            once, measurement = measurement, self._measure_point(work, SAMPLES_MIN)
+            work.ends_ns = self._ends_ns(work, once, measurement)
         work.set_batch(self._wanted_batch(work, measurement), repetition_ns(measurement))
+        if work.ends_ns > 0:
+            measurement = self._measure_point(work, 1)
+            refuse_short(measurement, work.ends_ns, "give it more --time")
         if is_long:
             work.is_long, work.samples = work.batch == 1, 1
+
+    def _ends_ns(self, work: Work, once: Measurement, measurement: Measurement) -> float:
+        """What a batch of a stream takes besides its repetitions, if that makes it longer than others; else 0."""
+        if not work.point.is_stream or "lost" in measurement.counters:
+            return 0.0
+        for _ in range(2):
+            ends = ends_ns(once, measurement)
+            batch = self._wanted_batch(work, measurement)
+            is_marked = batch * measurement.definition.divisor < STREAM_EVENTS_MIN
+            if is_marked or batch_for_ends(measurement, ends, ENDS_WANTED) <= batch:
+                return 0.0
+            # The first repetition of a job is slow: that was no end.
+            once = self._measure(work, 1, samples=SAMPLES_MIN, warmup=1)
+        return ends
 
     def _calibrate_schedule(self, work: Work) -> None:
         """Choose the number of events: a sample is one event, and a measurement must keep its limit."""
@@ -335,7 +360,8 @@ class Sampler:
             return clocked
         # A batch of datagrams is no longer than a receiver's buffer: ranks meet only between batches.
         events, least_ns = (64, 0.0) if "lost" in measurement.counters else stream_least(work.point)
-        wanted = max(clocked, least_ns / each_ns, events / measurement.definition.divisor)
+        ends = batch_for_ends(measurement, work.ends_ns, ENDS_WANTED)
+        wanted = max(clocked, least_ns / each_ns, events / measurement.definition.divisor, ends)
         return max(1, min(math.ceil(wanted), int(self._stream_ns / each_ns / (1 + 1 / FILL))))
 
     # ---- after a round ---------------------------------------------------------------------------------------

@@ -171,6 +171,7 @@ void hk_sim_reset(hk_sim_t *sim, uint64_t seed)
     free(sim->channels.place);
     sim->channels = (hk_channels_t){0};
     hk_messages_drop_all(sim);
+    hk_sim_close_streams(sim); /* their times are of the last point */
     sim->now_ps = 0;
     sim->first_ready = NULL;
     sim->no_memory = false;
