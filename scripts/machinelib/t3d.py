@@ -27,6 +27,7 @@ def t3d() -> dict[str, Any]:
         "about": "16 processing elements of 150 MHz, two to a node, on a three-dimensional torus; SHMEM",
         "machine": "t3d",
         "ranks_per_node": 2,
+        "cpu": {"per_node": 2, "source": "the report's machine: two processing elements to a node"},
         "default_ranks": 16,
         "topology": {
             "kind": "torus",
@@ -39,8 +40,11 @@ def t3d() -> dict[str, Any]:
             "message": {
                 "segment": [
                     {
-                        "source": "the latency of PVM or MPI that the report quotes; the rate is that of puts: assumed",
-                        "latency": message,
+                        "source": "the latency of PVM or MPI that the report quotes: the way is that of a put, the rest is "
+                        "software; half of it on either side, and the rate of puts: assumed",
+                        "send_cpu": (message - word) / 2,
+                        "recv_cpu": (message - word) / 2,
+                        "latency": word,
                         "transfer": cost(per_byte=byte),
                         "out": cost(per_byte=byte),
                     }
