@@ -33,6 +33,7 @@ class Machine(OwnClock):
 
     time_ns: Callable[[Point], float]
     noise: float = 0.002
+    ends_ns: float = 0.0  # of each batch, besides its repetitions
     floor_ns: Callable[[float], float] = lambda now_s: 27.0
     broken: dict[Point, str] = field(default_factory=dict)
     interrupt_after: int | None = None
@@ -50,7 +51,8 @@ class Machine(OwnClock):
         floor_ns = self.floor_ns(self.now_s)
         luck = self.random.gauss(1, self.noise)
         batch_ns = 2 * self.time_ns(point) * luck * batch * (floor_ns / 27.0) * self.drift(self.now_s)
-        self.now_s += (batch * samples + warmup) * batch_ns / batch / 1e9 + self.pause_s
+        self.now_s += ((batch * samples + warmup) * batch_ns / batch + samples * self.ends_ns) / 1e9 + self.pause_s
+        batch_ns += self.ends_ns
         elapsed_ns = np.full((2, samples), max(1, round(batch_ns)), dtype=np.int64)
         measurement = make_measurement(
             point,

@@ -134,7 +134,7 @@ def test_n_half_of_the_t3d_is_found_among_the_sizes_of_the_suite(tmp_path: Path)
 
 
 def test_the_rate_of_puts_without_completion_is_a_store_rate(tmp_path: Path) -> None:
-    made = [Made(point("shm", "put", 2, 8), 3), Made(point("shm", "put", 2, 8, quiet="each"), 60)]
+    made = [Made(point("shm", "put", 2, 8), 3), Made(point("shm", "put", 2, 8, quiet="seen"), 60)]
     table = tables(tmp_path, "t3d", made)["single_pairs"]
     titles = [column.title for column in table.columns[2:]]
     assert titles == ["shm, put (store rate), 2 ranks", "shm, put with completion, 2 ranks"]

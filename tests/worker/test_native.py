@@ -160,7 +160,7 @@ def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, reci
     commands = [measure(pattern, size) for pattern in patterns for size in (0, 8, 1000, 70_001)] + reductions(transport)
     commands += [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16)]
-    commands += [measure("put", 8, quiet="each"), measure("ring", 1000)]
+    commands += [measure("put", 8, quiet="each"), measure("put", 16, quiet="seen"), measure("ring", 1000)]
     measured(commands, "-t", transport, *oversubscribed(ranks), recipe=recipe)
 
 
@@ -497,6 +497,7 @@ def test_one_sided_patterns(transport: str, ranks: int) -> None:
     commands = [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 64, 1024, 70_000)]
     commands += [measure(pattern, 72, source=ranks - 1, target=0) for pattern in ("putpong", "put", "get")]
     commands += [measure(pattern, size, quiet="each") for pattern in ("put", "putring") for size in (0, 8, 1001)]
+    commands += [measure(pattern, size, quiet="seen") for pattern in ("put", "putring") for size in (8, 1000, 70_000)]
     commands += [measure("putring", 1001, distance=distance) for distance in range(1, ranks)]
     answers = measured(commands, "-t", transport, *oversubscribed(ranks))
     assert all(answer["verified"] is (transport != "null") for answer in answers)
@@ -538,6 +539,8 @@ def test_loads(transport: str, access: str, checked: Recipe) -> None:
         (measure("get", 8, source=7), "source is rank 7"),
         (measure("ring", 8, distance=2), "at most 1, not 2"),
         (measure("putring", 8, distance=9), "at most 1, not 9"),
+        (measure("put", 9, quiet="seen"), "a multiple of 8 B, not 9 B"),
+        (measure("putring", 0, quiet="seen"), "a multiple of 8 B, not 0 B"),
         (measure("putpong", 9), "multiples of 8 B, not 9 B"),
         (measure("putpong", 0), "multiples of 8 B, not 0 B"),
         (measure("memload", 64), "runs on 1 rank, not on 2"),

@@ -55,6 +55,7 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("paramserver", {"servers": 2}, (2, 2, 2, 2)),
     ("putpong", {}, (1, 1, 0, 0)),
     ("put", {}, (0, 1, 0, 0)),
+    ("put", {"quiet": "seen"}, (0, 1, 0, 0)),
     ("get", {}, (1, 0, 0, 0)),
     ("putring", {}, (1, 1, 1, 1)),
 ]
@@ -77,7 +78,7 @@ Places = set[tuple[int, int]]  # of ranks
 def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> tuple[Places, Places]:
     """The places in which one changed bit fails the point, each tried alone; and all in which a bit was changed."""
     places = [(rank, place) for rank in range(RANKS) for place in range(PLACES)]
-    first_bytes = 72 if pattern == "putpong" else 64  # its last word comes alone
+    first_bytes = 72 if pattern == "putpong" or options.get("quiet") == "seen" else 64  # the last word comes alone
     parts = RANKS if pattern == "ringreduce" else 1  # of each block, each a message
     sizes = [first_bytes + 8 * at for at in range(len(places))]
     commands = [measure(pattern, parts * size, batch=batch, samples=1, warmup=0, **options) for size in sizes]

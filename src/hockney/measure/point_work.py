@@ -48,7 +48,8 @@ class Work:
     batches: list[int] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     clock_ns: float = 0.0  # the cost of reading the clock there
-    ends_ns: float = 0.0  # what a batch of a stream takes besides its repetitions
+    ends_ns: float = 0.0  # what a batch of a stream takes besides its repetitions, if that makes it longer
+    once: Measurement | None = None  # one repetition of a stream, until its ends are known
     batch: int = 0  # 0: not calibrated
     batch_is_given: bool = False  # by an earlier launch
     samples: int = 0

@@ -54,6 +54,7 @@ _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: ot
 _NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
 _STREAM_SLACK = 8  # how many times shorter than wanted its batch may be: then it still lasts over 0.1 ms
 _FAR_TOO_LONG = 4  # times what a batch needs: it was chosen in a quick moment, and the next measurement gets another
+_MORE_TIME = "give it more --time"
 _FIRST_MEASUREMENTS = 8  # of points that come first, before there are any of the rest: enough for an interval
 _WHOLE_EVERY = 3  # then one round in three has all points
 
@@ -255,6 +256,9 @@ class Sampler:
             measurement = self._measure_point(work)
             if work.point.transport in self._plan.virtual:
                 refuse_no_time(measurement)
+            if work.once is not None:
+                work.ends_ns, work.once = self._ends_ns(work, work.once, measurement), None
+                refuse_short(measurement, work.ends_ns, _MORE_TIME)
             wanted = self._wanted_batch(work, measurement)
             if work.batch > _FAR_TOO_LONG * wanted and len(work.probes) < SAMPLES_MIN:
                 work.set_batch(wanted, repetition_ns(measurement))
@@ -321,8 +325,9 @@ class Sampler:
         work.set_batch(self._wanted_batch(work, measurement), repetition_ns(measurement))
         if work.ends_ns > 0:
             measurement = self._measure_point(work, 1)
-            refuse_short(measurement, work.ends_ns, "give it more --time")
+            refuse_short(measurement, work.ends_ns, _MORE_TIME)
         if is_long:
+            work.once = measurement
             work.is_long, work.samples = work.batch == 1, 1
 
     def _ends_ns(self, work: Work, once: Measurement, measurement: Measurement) -> float:
@@ -335,8 +340,9 @@ class Sampler:
             is_marked = batch * measurement.definition.divisor < STREAM_EVENTS_MIN
             if is_marked or batch_for_ends(measurement, ends, ENDS_WANTED) <= batch:
                 return 0.0
-            # The first repetition of a job is slow: that was no end.
-            once = self._measure(work, 1, samples=SAMPLES_MIN, warmup=1)
+            # The first repetition of a job is slow, as are some on a busy machine: that was no end.
+            samples = int(min(20, max(SAMPLES_MIN, 4_000_000 / batch_ns(once))))
+            once = self._measure(work, 1, samples=samples, warmup=1)
         return ends
 
     def _calibrate_schedule(self, work: Work) -> None:
@@ -362,7 +368,7 @@ class Sampler:
         events, least_ns = (64, 0.0) if "lost" in measurement.counters else stream_least(work.point)
         ends = batch_for_ends(measurement, work.ends_ns, ENDS_WANTED)
         wanted = max(clocked, least_ns / each_ns, events / measurement.definition.divisor, ends)
-        return max(1, min(math.ceil(wanted), int(self._stream_ns / each_ns / (1 + 1 / FILL))))
+        return max(1, math.ceil(min(wanted, int(self._stream_ns / each_ns / (1 + 1 / FILL)))))
 
     # ---- after a round ---------------------------------------------------------------------------------------
 

@@ -1,13 +1,9 @@
 /* Ping-pong of puts (ping_pong of the Cray T3D report): the source writes into the memory of the target, which waits
  * for the last word and writes the same number of bytes back. The time is half a round trip on the source.
  *
- * The last word holds the number of the round trip, so no stale value matches. A put of several words may arrive in
- * any order. So the last word is a separate put, made when the rest is complete. */
-#include <string.h>
-
+ * The last word holds the number of the round trip, so no stale value matches. */
+#include "puts.h"
 #include "roundtrip.h"
-
-enum { WORD_BYTES = 8 };
 
 /* The number of the last round trip since the first repetition. */
 typedef struct trips {
@@ -25,26 +21,6 @@ static hk_plan_t putpong_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* `is_long` is a constant in each call, so the loops contain no test. */
-static inline hk_status_t hand_over(hk_run_t *run, int peer, uint64_t number, bool is_long)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    const size_t rest_bytes = run->bytes - WORD_BYTES;
-    if (is_long) {
-        HK_TRY(tp->put(ctx, peer, run->in, run->out, rest_bytes));
-        HK_TRY(tp->quiet(ctx));
-    }
-    memcpy(run->out + rest_bytes, &number, WORD_BYTES);
-    return tp->put(ctx, peer, run->in + rest_bytes, run->out + rest_bytes, WORD_BYTES);
-}
-
-static inline hk_status_t await(hk_run_t *run, uint64_t number)
-{
-    const void *word = run->in + run->bytes - WORD_BYTES;
-    return run->ctx->tp->wait_word(run->ctx, word, number);
-}
-
 static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long)
 {
     const int source = hk_source(run->option);
@@ -53,13 +29,13 @@ static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long
     const uint64_t end = trips->number + reps;
     if (run->ctx->rank == source) {
         for (uint64_t number = trips->number + 1; number <= end; number++) {
-            HK_TRY(hand_over(run, target, number, is_long));
-            HK_TRY(await(run, number));
+            HK_TRY(hk_hand_over(run, target, number, is_long));
+            HK_TRY(hk_await(run, number));
         }
     } else if (run->ctx->rank == target) {
         for (uint64_t number = trips->number + 1; number <= end; number++) {
-            HK_TRY(await(run, number));
-            HK_TRY(hand_over(run, source, number, is_long));
+            HK_TRY(hk_await(run, number));
+            HK_TRY(hk_hand_over(run, source, number, is_long));
         }
     }
     trips->number = end;
@@ -68,7 +44,7 @@ static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long
 
 static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)
 {
-    return run->bytes == WORD_BYTES ? round_trips(run, reps, false) : round_trips(run, reps, true);
+    return run->bytes == HK_WORD_BYTES ? round_trips(run, reps, false) : round_trips(run, reps, true);
 }
 
 /* Exchange one word, for the same reason as hk_meet. The rest of a message is not needed. */
@@ -81,7 +57,7 @@ static hk_status_t putpong_meet(hk_run_t *run)
 static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
-    *expected_p = (hk_expected_t){.size_bytes = run->bytes - WORD_BYTES, .from_rank = peer};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes - HK_WORD_BYTES, .from_rank = peer};
     return i == 0 && peer >= 0;
 }
 
@@ -92,7 +68,7 @@ const hk_pattern_t hk_pattern_putpong = {
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
-    .grain_bytes = WORD_BYTES,
+    .grain_bytes = HK_WORD_BYTES,
     .option = {HK_ROLES_OPTIONS},
     .fits = hk_roles_fit,
     .plan = putpong_plan,
