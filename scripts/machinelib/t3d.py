@@ -40,8 +40,8 @@ def t3d() -> dict[str, Any]:
             "message": {
                 "segment": [
                     {
-                        "source": "the latency of PVM or MPI that the report quotes: the way is that of a put, the rest is "
-                        "software; half of it on either side, and the rate of puts: assumed",
+                        "source": "the latency of PVM or MPI that the report quotes: the way is that of a put, the "
+                        "rest is software; half of it on either side, and the rate of puts: assumed",
                         "send_cpu": (message - word) / 2,
                         "recv_cpu": (message - word) / 2,
                         "latency": word,

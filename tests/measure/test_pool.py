@@ -16,9 +16,9 @@ from hockney.machine.activity import StealMeter
 from hockney.measure.background import Background
 from hockney.measure.load import Load
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
+from hockney.measure.point_work import PointFailed
 from hockney.measure.pool import WorkerPool, _host_names
 from hockney.measure.recorder import Recorder
-from hockney.measure.point_work import PointFailed
 from hockney.measure.warnings import Tally
 from hockney.model import Launch, Measurement, Point
 from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank

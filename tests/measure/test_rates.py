@@ -12,8 +12,8 @@ import pytest
 from tests.builders import make_measurement
 from tests.measure.made_up_machine import Notes, OwnClock, plan_of
 
-from hockney.measure.rates import RateSampler
 from hockney.measure.point_work import PointFailed
+from hockney.measure.rates import RateSampler
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
 from hockney.results.rates import at_rate, misses_of, next_hz
 

@@ -16,8 +16,8 @@ from tests.worker.extra import EXTRA
 from tests.worker.test_native import converse, measure
 
 from hockney.errors import StoreError
-from hockney.measure.recorder import Recorder
 from hockney.measure.point_work import PointFailed
+from hockney.measure.recorder import Recorder
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus
 from hockney.results.store import Store

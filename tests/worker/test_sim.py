@@ -387,7 +387,9 @@ def test_puts_and_gets(tmp_path: Path) -> None:
     assert times(tmp_path, model, 4, "putring", 100, batch=10, quiet="each") == [each] * 4
     there = 100 + 1000 + 8 + 20
     assert times(tmp_path, model, 2, "put", 8, batch=10, quiet="seen")[0] == [10 * 2 * there]
-    assert times(tmp_path, model, 3, "putring", 8, batch=10, quiet="seen") == [[10 * 2 * there + 50 - 20]] * 3  # the last flag's ack
+    assert (
+        times(tmp_path, model, 3, "putring", 8, batch=10, quiet="seen") == [[10 * 2 * there + 50 - 20]] * 3
+    )  # the last flag's ack
 
 
 def test_puts_of_many_words_end_with_one(tmp_path: Path) -> None:

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hockney.measure.background import BACKGROUNDS, Background
 from hockney.measure.estimate import enough_s
-from hockney.measure.point_work import Work
-from hockney.measure.point_work import PointFailed
+from hockney.measure.point_work import PointFailed, Work
 from hockney.measure.sampler import Sampler
 from hockney.model import Point
 from hockney.worker.answers import MeasureAnswer

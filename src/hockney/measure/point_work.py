@@ -195,7 +195,7 @@ def measure_exactly(
 
 
 def _measure_stream(measure: Callable[..., Measurement], once: Measurement) -> Measurement:
-    """Its samples last at least 256 events and long enough for its ends, after what fills the buffer of a byte stream."""
+    """Its samples have 256 events and are long enough for its ends, after what fills the buffer of a byte stream."""
     most = most_repetitions(once)
     batch = min(max(2, math.ceil(256 / once.definition.divisor)), most)
     warmup = max(1, batch // FILL)

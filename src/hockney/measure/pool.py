@@ -20,8 +20,8 @@ from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.estimate import Limits
 from hockney.measure.load import Load, LoadFailed
 from hockney.measure.plan import Plan, cpus_for, listed_hosts
-from hockney.measure.recorder import Recorder
 from hockney.measure.point_work import PointFailed
+from hockney.measure.recorder import Recorder
 from hockney.model import Definition, Launch, Measurement, Point, split_placed
 from hockney.units import counted
 from hockney.worker import diagnose
