@@ -12,6 +12,7 @@ import pytest
 from tests.report.cells import point, report_of, shown
 from tests.report.runs import FACTS, Made
 from tests.report.test_classic import ONE_OF_EACH, stream
+from tests.report.test_models import RECORD
 
 from hockney.archive import conclusions, reports
 from hockney.report.classic.conclusions import Conclusion, evaluate
@@ -196,6 +197,18 @@ def test_computing_between_messages_is_set_against_the_plain_stream(tmp_path: Pa
     verdicts = concluded(tmp_path, "ancor", [*streams(), replace(computing, by_rank=(101_000, 102_000))])
     [only] = verdicts["ancor-computing"].judgements
     assert (only.verdict, [round(figure.value) for figure in only.figures]) == ("holds", [642, 970])
+
+
+@pytest.mark.parametrize(("machine", "is_input"), [("ancor", True), ("paragon", False), (None, False)])
+def test_on_its_own_model_a_conclusion_names_the_input_that_it_follows_from(
+    tmp_path: Path, machine: str | None, is_input: bool
+) -> None:
+    made = [replace(one, point=replace(one.point, transport="sim@made-up")) for one in streams()]
+    facts = {**FACTS, "models": {"sim@made-up": {**RECORD, "machine": machine}}}
+    verdicts = concluded(tmp_path, "ancor", made, facts=facts)
+    [only] = verdicts["ancor-receiver"].judgements
+    said = "by construction: read, taken 5 % below this bound" if is_input else None
+    assert (only.verdict, only.reason) == ("holds", said)
 
 
 def test_conclusions_without_figures_are_not_testable_and_without_intervals_inconclusive(

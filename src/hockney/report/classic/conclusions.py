@@ -83,20 +83,25 @@ class NotTestable(Exception):
 
 
 def judged(
-    report: str, tables: Sequence[ClassicTable], *, one_host: bool, page_bytes: int | None
+    report: str, tables: Sequence[ClassicTable], *, one_host: bool, page_bytes: int | None, rebuilds: bool = False
 ) -> tuple[Conclusion, ...]:
-    """The verdicts on all conclusions of a report from these tables; `page_bytes`: None for any."""
+    """The verdicts on all conclusions of a report from these tables; `page_bytes`: None for any.
+
+    If a model `rebuilds` the report's machine, what holds because of an input of it says so.
+    """
     by_name = {table.name: table for table in tables}
     verdicts = []
     for spec in conclusions(report):
         why = spec.get("untestable") or (spec.get("one_host") if one_host else None)
         if page_bytes is not None and spec.get("page_bytes", page_bytes) != page_bytes:
             why = f"it is judged for pages of {format_bytes(spec['page_bytes'])}, which this machine does not have"
-        verdicts.append(_judged(spec, by_name, why))
+        verdicts.append(_judged(spec, by_name, why, spec.get("input") if rebuilds else None))
     return tuple(verdicts)
 
 
-def _judged(spec: Mapping[str, Any], tables: Mapping[str, ClassicTable], why: str | None) -> Conclusion:
+def _judged(
+    spec: Mapping[str, Any], tables: Mapping[str, ClassicTable], why: str | None, from_input: str | None
+) -> Conclusion:
     holds, rows = spec.get("holds"), spec.get("rows", {})
     groups: list[str] = [_ANY]
     if not spec.get("across"):
@@ -105,6 +110,9 @@ def _judged(spec: Mapping[str, Any], tables: Mapping[str, ClassicTable], why: st
     judgements = [Judgement(_ANY, "not testable", why)]
     if holds and not why:
         judgements = [_judgement(holds, rows, group, tables) for group in groups or [_ANY]]
+        if from_input:
+            said = f"by construction: {from_input}"
+            judgements = [replace(each, reason=said) if each.verdict == "holds" else each for each in judgements]
         reasons = {(each.verdict, each.reason) for each in judgements}
         if len(reasons) == 1 and judgements[0].verdict == "not testable":
             judgements = [replace(judgements[0], on=_ANY)]
