@@ -19,9 +19,11 @@ from hockney.model import Definition, Point, RunStatus
 from hockney.report.rates import rates_table
 from hockney.results.rates import HighestRates, SustainedRate, at_rate
 from hockney.results.store import Store
+from hockney.units import format_rate
 
 FARM = ("-t", "unix", "-n", "3", "--oversubscribe")
 BASE = Point("unix", "pushfarm", 3, 1024, (("in_flight", "4"),))
+T3D_HZ = 1e9 / (1e6 + 2 * 37_967)  # a receiver computes for 1 ms; its CPU takes a message in and reports
 
 
 def test_a_rate_has_its_unit_and_percentiles_are_printed(cli: Cli) -> None:
@@ -63,22 +65,22 @@ def test_a_search_finds_how_many_events_in_flight_are_best_and_predict_finds_the
     alone, four, *more = predicted["rates"]
     assert alone["sustained_hz"] < 900
     for rate in (four, *more):
-        assert rate["sustained_hz"] == pytest.approx(1000, rel=0.02)
+        assert rate["sustained_hz"] == pytest.approx(T3D_HZ, rel=0.02)
         assert rate["bytes_per_s"] == 1024 * rate["sustained_hz"]
         assert rate["is_over"]
     said = " ".join(cli("predict", *farm).stdout.split())
     assert "in_flight=4 of 1 KiB on sim@t3d, 3 ranks: " in said
-    assert " is the highest, with 2 others within 2 % (in_flight=" in said
-    assert "1.02 MB/s" in said or "1.01 MB/s" in said
+    assert " is the highest, with 2 others within 2 %" in said
+    assert any(format_rate(rate["bytes_per_s"]) in said for rate in (four, *more))
 
 
 def test_a_search_on_a_model_ends_at_its_receivers_limit(cli: Cli) -> None:
-    """Each event keeps it busy for 1 ms, so it has 1,000 a second; 1 % more is not seen to fall behind."""
+    """One percent more is not seen to fall behind."""
     farm = ("--machine", "t3d", "-n", "3", "-o", "in_flight=64", "-o", "delay_us=1000")
     ended = cli("run", "pushfarm,eventbuilder", *farm, "-o", "rate=max", "-o", "deadline=100ms", "--json")
     assert ended.returncode == 0, ended.stderr
     for rate in json.loads(ended.stdout)["rates"]:
-        assert 980 <= rate["sustained_hz"] <= 1010
+        assert 0.98 * T3D_HZ <= rate["sustained_hz"] <= 1.01 * T3D_HZ
         assert rate["sustained_hz"] < rate["missed_hz"] <= 1.02 * rate["sustained_hz"]
         assert 1e6 < rate["p50_ns"] <= rate["p99_ns"] <= rate["p999_ns"] <= 100e6
 
