@@ -13,7 +13,6 @@ from typing import Any, get_args
 import click
 import pytest
 from pydantic import BaseModel
-from scripts.schemalib import anchor
 from tests.cli.support import call_here
 from tests.shared import finished
 
@@ -21,6 +20,7 @@ from hockney.analysis.compare.expect import load_expectations
 from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.cli.commands import COMMANDS, hockney
 from hockney.cli.run_options import find_suite
+from hockney.cli.schemas import anchor
 from hockney.errors import ExitCode
 from hockney.machine.files import rows_of
 from hockney.report.inventory import take_inventory

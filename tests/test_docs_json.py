@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import itertools
 import json
 import re
@@ -13,7 +15,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-from scripts.schemalib import DOCUMENTS, EVERY, PAGE, SECTIONS, Row, schema_of
 from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.health.made import known_host, store_health
@@ -34,6 +35,7 @@ from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, 
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
+from hockney.cli.schemas import FORMATS, Key, sections
 from hockney.errors import Fix
 from hockney.machine.activity import Moment, Program
 from hockney.machine.facts import facts
@@ -48,6 +50,8 @@ from hockney.stats.fit import Estimate, LogGP
 from hockney.worker.libraries import Missing
 
 DOCS = Path(__file__).parents[1] / "docs"
+PAGE = (DOCS / "json.md").read_text(encoding="utf-8")
+EVERY = "json"  # the keys of every document stand below the title
 WORDS = " ".join(PAGE.split())  # a word may be broken over two lines
 
 Documents = list[dict[str, Any]]
@@ -56,10 +60,10 @@ Read = Callable[..., dict[str, Any]]
 # ---- the page -------------------------------------------------------------------------------------------------------
 
 
-def rows_of(*sections: str) -> dict[str, Row]:
+def rows_of(*names: str) -> dict[str, Key]:
     """The keys of these sections and, where a type is a part of several documents, that part's, by whole path."""
-    rows: dict[str, Row] = {}
-    for row in itertools.chain.from_iterable(SECTIONS[section] for section in sections):
+    rows: dict[str, Key] = {}
+    for row in itertools.chain.from_iterable(sections()[name] for name in names):
         rows[row.key] = row
         part = re.search(r"[A-Z]\w+", row.type)
         if part:
@@ -78,7 +82,7 @@ TYPES: dict[type, str] = {
 }
 
 
-def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[str, Any]]:
+def walked(value: Any, rows: dict[str, Key], path: str = "") -> Iterator[tuple[str, Any]]:
     """Every key of a document with its value, by its path; lists are passed through, maps not."""
     if isinstance(value, dict):
         for key, below in value.items():
@@ -95,14 +99,22 @@ def walked(value: Any, rows: dict[str, Row], path: str = "") -> Iterator[tuple[s
 
 
 @functools.cache
-def validator(name: str) -> jsonschema.Draft202012Validator:
-    """Of the documents of this format. Its schema is checked here, once: that takes longer than a document."""
-    schema = schema_of(name.removeprefix("hockney-"))
+def printed_schema() -> dict[str, Any]:
+    """The output of `list schemas`, which is checked here, once: that takes longer than a document."""
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        assert execute(["list", "schemas"]) == 0
+    schema: dict[str, Any] = json.loads(output.getvalue())
     jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return schema
 
 
-def check_page(documents: Documents, *sections: str, optional: tuple[str, ...] = ()) -> None:
+@functools.cache
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    """Of the documents of this format."""
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": printed_schema()["$defs"]})
+
+
+def check_page(documents: Documents, *names: str, optional: tuple[str, ...] = ()) -> None:
     """All keys of the documents are in these sections with their types, and no other is.
 
     Keys that the page calls absent may be missing, and so may those that begin with a text in `optional`. Each document
@@ -111,11 +123,11 @@ def check_page(documents: Documents, *sections: str, optional: tuple[str, ...] =
     for document in documents:
         if "format" in document:
             validator(document["format"]).validate(document)
-    rows = rows_of(EVERY, *sections)
+    rows = rows_of(EVERY, *names)
     seen: dict[str, list[Any]] = {}
     for path, value in itertools.chain.from_iterable(walked(document, rows) for document in documents):
         seen.setdefault(path, []).append(value)
-    assert [path for path in seen if path not in rows] == [], f"keys that {sections} of docs/json.md does not have"
+    assert [path for path in seen if path not in rows] == [], f"keys that {names} of docs/json.md does not have"
     for path, values in seen.items():
         row = rows[path]
         assert "?" in row.type or None not in values, f"docs/json.md: {path} may be null"
@@ -254,7 +266,7 @@ def test_run_says_more_than_show(tmp_path: Path, read: Read) -> None:
     check_page([document], "show-run-and-quick", optional=("missing.", "warnings."))
     assert all(
         "absent in show" in row.meaning
-        for row in SECTIONS["show-run-and-quick"]
+        for row in sections()["show-run-and-quick"]
         if row.key.partition(".")[0] in set(document) - set(shown)
     )
 
@@ -417,11 +429,18 @@ def test_completion(read: Read) -> None:
 # ---- schemas --------------------------------------------------------------------------------------------------------
 
 
-def test_every_command_has_a_schema() -> None:
-    assert {*DOCUMENTS} == {*COMMANDS, "error"}
+def test_one_schema_takes_documents_of_every_command(read: Read, tmp_path: Path) -> None:
+    assert {*FORMATS} == {*COMMANDS, "error"}
+    schema = read("list", "schemas")
+    assert schema == printed_schema()
+    assert set(re.findall(r"#/\$defs/([\w-]+)", json.dumps(schema))) == set(schema["$defs"])
+    whole = jsonschema.Draft202012Validator(schema)
+    document = read("completion", "bash")
+    whole.validate(document)
+    assert not whole.is_valid({**document, "script": 1})
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_schema_refuses_other_documents(name: str) -> None:
     head = {"format": f"hockney-{name}", "version": JSON_VERSION}
     for wrong in ({}, head, {**head, "version": JSON_VERSION - 1}, {**head, "format": "other"}):
@@ -483,7 +502,7 @@ def test_a_key_that_goes_or_changes_its_type_raises_the_version() -> None:
     """`keys.json` holds the keys that were released with this version; new ones may come at any time."""
     recorded = json.loads((Path(__file__).parent / "keys.json").read_text(encoding="utf-8"))
     assert recorded["version"] == JSON_VERSION, "write the keys of the new version to tests/keys.json"
-    now = {(section, row.key, row.type) for section, rows in SECTIONS.items() for row in rows}
+    now = {(section, row.key, row.type) for section, rows in sections().items() for row in rows}
     before = {(section, key, kind) for section, keys in recorded["keys"].items() for key, kind in keys.items()}
     assert sorted(before - now) == [], "raise JSON_VERSION, and say in docs/json.md what changed"
 

@@ -95,6 +95,7 @@ def test_it_builds_its_worker_and_measures(hockney: Installed) -> None:
 
 def test_the_pages_that_screens_name_are_where_the_help_says(hockney: Installed) -> None:
     assert (Path(hockney("--help").splitlines()[-1].strip()) / "metrics.md").is_file()
+    assert "hockney-run" in json.loads(hockney("list", "schemas"))["$defs"]  # made from one of them
 
 
 def test_a_shell_completes_commands_options_and_words(hockney: Installed) -> None:

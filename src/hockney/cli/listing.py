@@ -10,14 +10,14 @@ import click
 
 from hockney.cli.common import OneOf, command
 from hockney.errors import ExitCode, UsageError
-from hockney.render.json import print_json
+from hockney.render.json import print_document, print_json
 from hockney.render.text import show
 
 if TYPE_CHECKING:
     from hockney.report.inventory import Entry, Inventory
 
 _KINDS = ("suites", "patterns", "transports", "launchers", "machines")
-_MATRIX = "matrix"
+_MATRIX, _SCHEMAS = "matrix", "schemas"
 
 
 @command(
@@ -27,18 +27,24 @@ _MATRIX = "matrix"
     hockney list transports --json
     hockney list suites mine.toml""",
 )
-@click.argument("kind", required=False, type=OneOf("kind", [*_KINDS, _MATRIX]), metavar="[KIND]")
+@click.argument("kind", required=False, type=OneOf("kind", [*_KINDS, _MATRIX, _SCHEMAS]), metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
     """List suites, patterns, transports and launchers, and how to get missing ones.
 
-    KIND is suites, patterns, transports, launchers, machines or matrix; with it, each is described. The matrix shows
-    each pattern's transports. Machines are those of the archive: the suites of the classic reports show their published
-    figures next to yours, and `hockney run --machine` runs on their models. FILEs are your own suites, listed in place
-    of hockney's; the exit code is 2 if one of them cannot be measured.
+    KIND is suites, patterns, transports, launchers, machines, matrix or schemas; with it, each is described. The matrix
+    shows each pattern's transports. Machines are those of the archive: the suites of the classic reports show their
+    published figures next to yours, and `hockney run --machine` runs on their models. `schemas` prints one JSON Schema
+    of all documents that --json prints. FILEs are your own suites, listed in place of hockney's; the exit code is 2 if
+    one of them cannot be measured.
     """
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
+    if kind == _SCHEMAS:
+        from hockney.cli.schemas import schema
+
+        print_document(schema())
+        return ExitCode.DONE
     from hockney.machine.placement import usable_cpus
     from hockney.report.documents.inventory import inventory_document
     from hockney.report.inventory import take_inventory

@@ -14,9 +14,13 @@ JSON_VERSION = 3
 
 def print_json(command: str, data: Mapping[str, Any]) -> None:
     """Print one JSON document with its format and version. NaN and infinity are refused; use None."""
+    print_document({"format": f"hockney-{command}", "version": JSON_VERSION, **data})
+
+
+def print_document(document: Mapping[str, Any]) -> None:
+    """Print JSON as it is."""
     import json
 
-    document = {"format": f"hockney-{command}", "version": JSON_VERSION, **data}
     text = json.dumps(document, indent=2, allow_nan=False, default=_as_json)
     holds_document.set(True)
     print_line(text)
