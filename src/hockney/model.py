@@ -33,7 +33,7 @@ class PatternTraits:
     time is linear as ranks are added ("messages", "rounds", "senders"), "constant", or None. `links`: the two ranks
     that a rank's time belongs to: "ends" (one pair alone), "halves", "ring" or "round" (many pairs concurrently), None
     (more than two ranks). `alone`: the pattern in which one pair does the same with no other traffic. `summary`: a line
-    on what it does and whose time it is; empty in runs of earlier versions.
+    on what it does and whose time it is; empty in imports.
     """
 
     sized: bool = True
@@ -264,8 +264,7 @@ class Measurement:
     CPU times and wall time are per rank, over all samples of the measurement. `steal` is the fraction of CPU time that
     a hypervisor took since the previous measurement, None if unknown or too short to measure. `counters` are sums over
     all samples by name, a number per rank: events that the pattern or the transport counts (docs/metrics.md).
-    `started_ns` is the CLOCK_MONOTONIC time at which rank 0's wall time began; None for virtual time, and for
-    measurements of older versions.
+    `started_ns` is the CLOCK_MONOTONIC time at which rank 0's wall time began; None for virtual time and imports.
     """
 
     point: Point

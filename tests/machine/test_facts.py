@@ -164,7 +164,7 @@ def test_model_of_other_architectures(cpuinfo: str, model: str | None, tmp_path:
         ({"hostname": "a"}, {"hostname": "a"}, None),
         ({"hostname": "a", "machine_id": "1"}, {"hostname": "b", "machine_id": "1"}, None),
         ({"hostname": "a", "machine_id": "1"}, {"hostname": "a", "machine_id": "2"}, "(/etc/machine-id differs)"),
-        ({"hostname": "a"}, {"hostname": "b", "machine_id": "1"}, None),  # stored by an earlier version
+        ({"hostname": "a"}, {"hostname": "b", "machine_id": "1"}, None),  # only one is known
         ({"hostname": "a", "machine_id": "1"}, {"hostname": "b", "machine_id": None}, None),
     ],
 )

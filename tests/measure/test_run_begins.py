@@ -270,7 +270,7 @@ def test_no_other_program_takes_a_run_that_begins_for_killed(
 
 
 @pytest.mark.parametrize("status", [None, RunStatus.STOPPED, RunStatus.PARTIAL])
-def test_a_run_without_points_of_an_earlier_version_cannot_be_resumed(
+def test_a_run_without_points_cannot_be_resumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, status: RunStatus | None
 ) -> None:
     monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))

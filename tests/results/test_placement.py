@@ -40,7 +40,7 @@ def launch(cpus: tuple[int, ...], bound: tuple[str, ...] | None = None) -> Any:
         ((0, 2, 0, 2), None, [[2, 3]]),
         ((1, 1, 3, 3), None, [[0, 1], [2, 3]]),
         ((0, 1, 0, 2), ("0-3",) * 4, []),  # they may move
-        ((0, 1), (), []),  # of an earlier version
+        ((0, 1), (), []),  # not recorded
     ],
 )
 def test_ranks_share_a_core_of_their_host(
@@ -97,7 +97,7 @@ def test_one_host_is_warned_of_before_the_run(tmp_path: Path) -> None:
         ("0-3", ("0", "3", "1", "2"), {}),
         ("0-1", ("0", "2", "1", "3"), {"n1": (2,), "n2": (3,)}),
         ("0-1", ("0-1", "0-3", "1", "0"), {"n1": (2, 3)}),
-        ("0-1", ("0", "200 CPUs", "1"), {}),  # too many to list, and of an earlier version
+        ("0-1", ("0", "200 CPUs", "1"), {}),  # too many to list, and not recorded
         (None, ("0", "9", "1", "9"), {}),
     ],
 )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hockney.analysis.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
+from hockney.machine.facts import fact
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
 from hockney.results.runs import Run, Series
@@ -296,10 +297,7 @@ def classes_of(run: Run) -> ClassOf:
 
 
 def _shares_of(run: Run) -> _ShareOf:
-    try:
-        topology = Topology.from_json(run.facts["topology"])
-    except (KeyError, TypeError):
-        topology = None  # not known, or stored by a version that knew less
+    topology = Topology.from_json(run.facts["topology"]) if fact(run.facts, "topology.cores") else None
 
     @functools.cache
     def share_of(pair: Pair, launch_id: int) -> Share:

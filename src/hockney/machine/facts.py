@@ -80,7 +80,7 @@ def facts(
 
 
 def fact(known: Mapping[str, Any], path: str) -> Any:
-    """The fact at `cpu.model`; None where a run of an earlier version did not store it."""
+    """The fact at `cpu.model`; None where a run has none, such as an import."""
     value: Any = known
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -89,9 +89,8 @@ def fact(known: Mapping[str, Any], path: str) -> Any:
 
 def data_caches(known: Mapping[str, Any]) -> list[tuple[int, int]]:
     """(level, bytes) of each kind of cache that holds data, by level, as far as they are known."""
-    data = [cache for cache in fact(known, "topology.caches") or () if cache.get("kind") != "instruction"]
-    sizes = {(cache.get("level"), cache.get("size_bytes")) for cache in data}
-    return sorted((level, size) for level, size in sizes if level and size)
+    data = [cache for cache in fact(known, "topology.caches") or () if cache["kind"] != "instruction"]
+    return sorted({(cache["level"], cache["size_bytes"]) for cache in data if cache["size_bytes"]})
 
 
 def another_machine(then: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

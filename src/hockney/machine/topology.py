@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Topology:
-    """The CPUs of this machine. `source` is "sysfs" (of earlier versions also "hwloc"), None where nothing is known.
+    """The CPUs of this machine. `source` is "sysfs", None where nothing is known.
 
     `cores` holds the hardware threads of each core; `slower` the CPUs of a slower kind than the fastest ones here.
     """
@@ -94,7 +94,7 @@ class Topology:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Topology:
-        """Back from as_json(). Raises KeyError if a field is missing."""
+        """Back from as_json()."""
         return cls(
             source=stored["source"],
             cores=tuple(parse_cpus(text) for text in stored["cores"]),

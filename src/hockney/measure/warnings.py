@@ -54,7 +54,7 @@ def warnings_before(
 
     `cpus`: the user's placement of the ranks, in their order. `mapped`: the ranks place themselves, and warnings_of_map
     follows when they have. `uses`: the transports, `needed_bytes` the memory of all ranks. Without a `moment` it
-    observes for 0.3 s; `when` names that time. Facts that older versions did not store cause no warning.
+    observes for 0.3 s; `when` names that time. Unknown facts cause no warning.
     """
     usable = parse_cpus(fact(facts, "limits.usable_cpus"))
     moment = moment or observe(cpus=usable or None)
@@ -128,10 +128,9 @@ def _of_places(
     facts: dict[str, Any], usable: tuple[int, ...], ranks: int, cpus: Sequence[int] | None = None
 ) -> Iterator[Warning_]:
     """Faults of the CPUs of this number of ranks; None: hockney chooses them among the usable ones."""
-    try:
-        topology = Topology.from_json(facts.get("topology") or {})
-    except KeyError:  # of another version
+    if not fact(facts, "topology.cores"):
         return
+    topology = Topology.from_json(facts["topology"])
     chosen = set(choose_cpus(ranks, topology, usable) if cpus is None else cpus)
     if any(len(chosen.intersection(core)) > 1 for core in topology.cores):
         cores = sum(not set(usable).isdisjoint(core) for core in topology.cores)

@@ -30,7 +30,7 @@ def open_results(path: Path | str | None = None) -> Results:
     """Open a results file for reading; it may be read while a run writes to it.
 
     `path` defaults to HOCKNEY_STORE where that is set, else to `results.db` in the user's data folder. Raises
-    StoreError where there is no file, or one that is not hockney's, is damaged, or was written by a newer version.
+    StoreError where there is no file, or one that is not hockney's, is damaged, or was written by another version.
     The result is a context manager; runs and series taken from it read from the file while it is open.
     """
     return Results(Store.open(path, readonly=True))

@@ -146,7 +146,7 @@ def test_where_ranks_sleep_a_verdict_takes_more_than_the_scatter_of_one_run(stor
 
 
 def test_without_wake_ups_other_series_show_drift_of_sleeping_ranks(store: Store) -> None:
-    """As in runs of earlier versions, and between hosts."""
+    """As between hosts."""
     base, new = (add_sleeping(store, ratio, None, seed, "tcp") for seed, ratio in ((1, 1.0), (2, 1.25)))
     for change in compare_runs(store, base, new).changes:
         assert [reason.facts["shown_by"] for reason in change.reasons] == ["other series"]

@@ -288,14 +288,14 @@ def test_the_samples_of_oversubscribed_ranks_are_not_used(tmp_path: Path) -> Non
         assert ("outliers" in gaps_of(of)) is oversubscribed
 
 
-def test_facts_of_another_version_may_be_incomplete(tmp_path: Path) -> None:
+def test_facts_may_be_missing(tmp_path: Path) -> None:
     for number, facts in enumerate(({}, {"memory": None, "topology": None, "network": None}, {"topology": {}})):
         path, made = tmp_path / f"{number}.db", pingpongs("tcp", jump_ns=2000.0)
         assert explained(path, made, facts=facts).findings
         with Store.open(path) as store:
             of = read_run(stored(store))
         assert of.caches == []
-    caches = [{"level": 2}, {"kind": "data", "size_bytes": 8}, {"level": 3, "kind": "unified", "size_bytes": 1 << 20}]
+    caches = [{"level": 2, "kind": "data", "size_bytes": None}, {"level": 3, "kind": "unified", "size_bytes": 1 << 20}]
     assert reading(curve(), facts={"topology": {"caches": caches}}).caches == [(3, 1 << 20)]
 
 

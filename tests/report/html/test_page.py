@@ -310,7 +310,7 @@ def test_the_archive_is_among_the_machines(page: str) -> None:
 
 
 def test_patterns_are_defined_by_the_summaries_that_the_run_holds(page: str) -> None:
-    """A run of an earlier version holds none: alltoall has a curve without a definition."""
+    """As an import, it holds none of alltoall: that has a curve without a definition."""
     defined = figures_of(page)["definitions"]
     assert {*defined} == {"pingpong", "oneway"}
     assert defined["oneway"] == "One after the other."

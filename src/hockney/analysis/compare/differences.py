@@ -14,7 +14,6 @@ from hockney.machine.files import read_toml
 from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.worker.catalogue import split_name
-from hockney.worker.mpi_transport import split_library
 
 # Name -> its place in the facts (machine/facts.py), the most informative first.
 _FACTS: dict[str, str] = read_toml(Path(__file__).with_suffix(".toml"))["place"]
@@ -125,12 +124,7 @@ def _of_launches(base: Run, new: Run, names: Mapping[str, str]) -> Iterator[Diff
             if what == "library" and key[0] in others:
                 continue
             earlier = before.get(key, values)
-            # Earlier versions did not store which device carries the bytes of a library.
-            if earlier != values and earlier != _plain(values) and _plain(earlier) != values:
+            if earlier != values:
                 groups.setdefault(("; ".join(sorted(earlier)), "; ".join(sorted(values))), []).append(key[0])
         for (earlier_text, text), transports in groups.items():
             yield Difference(f"{what}, {', '.join(dict.fromkeys(transports))}", earlier_text, text)
-
-
-def _plain(libraries: Iterable[str]) -> set[str]:
-    return {split_library(library)[0] for library in libraries}

@@ -99,7 +99,7 @@ def matrices_of(material: Material) -> list[PairValues]:
 
 
 def _definitions(material: Material) -> dict[str, str]:
-    """The summaries of the patterns that have curves, as the runs hold them; those of earlier versions hold none."""
+    """The summaries of the patterns that have curves, as the runs hold them; imports hold none."""
     facts = {run.id: run.facts for run in material.runs}
     known: dict[str, str] = {}
     for name, run in dict.fromkeys((curve.pattern.partition(" ")[0], curve.run) for curve in material.curves):

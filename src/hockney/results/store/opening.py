@@ -34,8 +34,7 @@ _WRONG_FILE = {
     _READONLY: "it may not be written;",
     _NOT_A_DATABASE: "not a results file of hockney;",
     schema.NOT_A_STORE: "a database, but not one of hockney;",
-    schema.NEWER_STORE: "written by a newer hockney; update hockney, or",
-    schema.OLDER_STORE: "written by an earlier hockney, whose results this one does not read;",
+    schema.OTHER_STORE: "written by another version of hockney; read it with that version, or",
     schema.DAMAGED: "it is damaged; restore it from a copy, or",
     _CANT_OPEN: "it cannot be opened; check the permissions of the file and its folder, or",
 }

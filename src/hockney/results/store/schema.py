@@ -19,15 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 APPLICATION_ID = int.from_bytes(b"HKNY", "big")
-VERSION = 11  # smaller ones were never released
+VERSION = 11
 PARENTS = {"run": "store", "launch": "run", "point": "run", "warning": "run", "measurement": "point"}
 
 # The checksum is the last column. An open compares the tables with this text, so each blank in it counts.
 _TABLES = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 
 # Messages of the sqlite3.DatabaseError for a database of another program, of another version, and for a damaged one.
-NOT_A_STORE, OLDER_STORE, NEWER_STORE = "not a store", "a store of an older hockney", "a store of a newer hockney"
-DAMAGED = "malformed"
+NOT_A_STORE, OTHER_STORE, DAMAGED = "not a store", "a store of another hockney", "malformed"
 _JSON = json.JSONEncoder(separators=(",", ":"))
 
 
@@ -59,7 +58,7 @@ def is_made(db: sqlite3.Connection) -> bool:
             raise sqlite3.DatabaseError(NOT_A_STORE)
         return False
     if version != VERSION:
-        raise sqlite3.DatabaseError(NEWER_STORE if version > VERSION else OLDER_STORE)
+        raise sqlite3.DatabaseError(OTHER_STORE)
     if tables != _reference()[0]:
         raise sqlite3.DatabaseError(DAMAGED)
     return True
