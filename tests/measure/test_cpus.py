@@ -151,8 +151,6 @@ def test_a_plan_has_room_for_as_many_ranks_as_cpus_are_named() -> None:
     plan = make_plan(pattern_suite("pingpong"), asked, load(libraries=()), cpus=1)
     assert [point.ranks for point in plan.points] == [2]  # three ranks share a CPU, and so do four
     assert Plan.of_run(make_stored("test", plan.as_json()), ()).cpus == (5, 6, 5, 7)
-    older = {name: value for name, value in plan.as_json().items() if name != "cpus"}
-    assert Plan.of_run(make_stored("test", older), ()).cpus == ()
 
 
 @pytest.mark.parametrize(

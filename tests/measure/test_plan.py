@@ -96,8 +96,6 @@ def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int 
     assert plan.start_limit_s == limit_s
     again = Plan.of_run(make_stored("s", plan.as_json()), ())
     assert again.start_limit_s == limit_s
-    before = {name: value for name, value in plan.as_json().items() if name != "start_limit_s"}
-    assert Plan.of_run(make_stored("s", before), ()).start_limit_s == 60  # a run of an earlier version
 
 
 def test_of_a_series_own_transports_those_asked_for_stay() -> None:

@@ -95,10 +95,10 @@ class Plan:
     def of_run(cls, stored: StoredRun, points: Iterable[Point]) -> Plan:
         """The plan of a stored run for the points given. Raises UsageError if another version stored it."""
         plan = _with_tuples(stored.info.plan) | {"suite": stored.info.suite, "points": tuple(points), "skipped": ()}
-        known = {field.name: plan[field.name] for field in fields(cls) if field.name in plan}
         try:
+            known = {field.name: plan[field.name] for field in fields(cls)}
             known["refine"] = frozenset(plan["refine"])
-            if known.get("background") is not None:
+            if known["background"] is not None:
                 known["background"] = Background(**known["background"])
             return cls(**known)
         except (KeyError, TypeError, ValueError) as error:
