@@ -133,17 +133,16 @@ def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> No
 
 
 def test_sources_of_families() -> None:
-    names = ("native", "mpi", "pvm", "shmem", "sim", "smpi")
-    native, mpi, pvm, shmem, sim, smpi = (set(map(str, family_sources(name))) for name in names)
+    names = ("native", "mpi", "pvm", "shmem", "sim")
+    native, mpi, pvm, shmem, sim = (set(map(str, family_sources(name))) for name in names)
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
-    assert native | mpi | pvm | shmem | sim | smpi == everything
+    assert native | mpi | pvm | shmem | sim == everything
     for base, family in (("mpi", mpi), ("shmem", shmem)):
         of_base = {name for name in everything if name.startswith(f"transports/{base}")}
         assert f"transports/{base}.c" in of_base
         assert family - native == of_base
         assert "local.c" not in family
         assert not any(name.startswith("transports/") for name in family - of_base)
-    assert smpi - native == {"transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"}
     assert pvm - native == {"pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"}
     assert "local.c" in pvm
     assert sim - native == {name for name in everything if name.startswith("sim/")}

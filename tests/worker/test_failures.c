@@ -1,7 +1,10 @@
 /* What a rank does when another one fails: it allocates nothing alone, undoes its own part, and leaves no file. */
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -11,24 +14,42 @@
 static int agreements, failing, broadcasts, failing_broadcast, allocations, frees;
 static bool write_modes[4];
 static size_t modes;
+static int this_rank;
 
-/* The other rank has the same as this one, and its status in the agreement number `failing` is an error. */
-static hk_status_t gather(int rank, const void *mine, size_t size_bytes, void *all)
+/* In place of libc's, between the two ranks: the other rank's status in the agreement number `failing` is an error, and
+ * it is gone when it is to get the broadcast number `failing_broadcast`. */
+ssize_t send(int fd, const void *buf, size_t size_bytes, int flags)
 {
-    unsigned char *other = (unsigned char *)all + size_bytes;
-    CHECK(rank == 0);
-    memcpy(all, mine, size_bytes);
-    memcpy(other, mine, size_bytes);
-    if (size_bytes == 1 && ++agreements == failing) {
-        *other = HK_ERR_MEMORY;
+    static const unsigned char error = HK_ERR_MEMORY;
+    (void)flags;
+    if (this_rank == 0 && ++broadcasts == failing_broadcast) {
+        errno = EPIPE;
+        return -1;
     }
-    return HK_OK;
+    return write(fd, this_rank == 1 && size_bytes == 1 && ++agreements == failing ? &error : buf, size_bytes);
 }
 
-static hk_status_t broadcast(int rank, void *buf, size_t size_bytes)
+/* The body as rank 1 in a child, and as rank 0 here. */
+static void run(void (*body)(hk_control_t *control))
 {
-    CHECK(rank == 0 && buf != NULL && size_bytes > 0);
-    return ++broadcasts == failing_broadcast ? HK_ERR_PEER : HK_OK;
+    int ends[2];
+    agreements = broadcasts = allocations = frees = 0;
+    modes = 0;
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    const pid_t pid = check_fork();
+    this_rank = pid == 0 ? 1 : 0;
+    CHECK(close(ends[this_rank]) == 0);
+    int fds[2] = {ends[0], ends[1]};
+    fds[0] = this_rank == 0 ? -1 : ends[0];
+    hk_control_t control = {.rank = this_rank, .size = 2, .fds = fds};
+    body(&control);
+    if (this_rank == 1) {
+        exit(0);
+    }
+    check_end(pid);
+    if (fds[1] >= 0) {
+        CHECK(close(fds[1]) == 0);
+    }
 }
 
 static void *count_alloc(hk_ctx_t *ctx, size_t size_bytes)
@@ -45,7 +66,7 @@ static void count_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 
 static hk_status_t note_mode(hk_ctx_t *ctx, int peer, bool write_now, bool read_now)
 {
-    CHECK(ctx->rank == 0 && peer == 1 && !read_now && modes < 4);
+    CHECK(peer == 1 - ctx->rank && modes < 4 && (ctx->rank == 1 || !read_now));
     write_modes[modes++] = write_now;
     return HK_OK;
 }
@@ -56,35 +77,42 @@ static const hk_transport_t scripted = {.name = "scripted",
                                         .free = count_free,
                                         .stream_mode = note_mode,
                                         .now_ns = hk_real_now_ns};
-static const hk_control_calls_t calls = {.gather = gather, .broadcast = broadcast};
 
-static void fail_at(int agreement)
+static void measure(hk_control_t *control)
 {
-    hk_ctx_t ctx = {&scripted, 0, 2};
-    hk_control_t control = {.size = 2, .calls = &calls};
-    hk_bench_t bench = {.ctx = &ctx, .control = &control, .floor = {.why = "none"}};
+    hk_ctx_t ctx = {&scripted, control->rank, 2};
+    hk_bench_t bench = {.ctx = &ctx, .control = control, .floor = {.why = "none"}};
     hk_command_t command;
     hk_result_t result;
     char error[HK_ERROR_MAX];
     static const char line[] = "measure pattern=stream bytes=100 write=nonblocking";
-    agreements = allocations = frees = 0;
-    modes = 0;
-    failing = agreement;
     CHECK(hk_command_parse(line, sizeof line - 1, &command, error) == HK_OK);
     CHECK(hk_watch_open(0, &bench.watch) == HK_OK);
     CHECK(hk_measure(&bench, &command, &result) == HK_ERR_MEMORY);
     hk_watch_close(bench.watch);
-    CHECK(agreements >= agreement && frees == allocations && bench.in == NULL && bench.out == NULL);
+    CHECK(this_rank == 0 || agreements >= failing);
+    CHECK(frees == allocations && bench.in == NULL && bench.out == NULL);
+}
+
+static void fail_at(int agreement)
+{
+    failing = agreement;
+    run(measure);
+}
+
+static void open_floor(hk_control_t *control)
+{
+    hk_floor_t floor;
+    CHECK(hk_floor_open(control, 0, &floor) == HK_OK || control->rank == 1);
+    CHECK(floor.line == NULL && (floor.why != NULL || control->rank == 1));
 }
 
 static void check_shared_page(void)
 {
     char mine[64];
-    hk_control_t control = {.size = 2, .calls = &calls};
-    hk_floor_t floor;
-    broadcasts = 0;
+    failing = 0;
     failing_broadcast = 3; /* of the page's name, after the places */
-    CHECK(hk_floor_open(&control, 0, &floor) == HK_OK && floor.line == NULL && floor.why != NULL);
+    run(open_floor);
     const int len = snprintf(mine, sizeof mine, "hockney-%ld-", (long)getpid());
     DIR *folder = opendir("/dev/shm");
     for (const struct dirent *entry = NULL; folder != NULL && (entry = readdir(folder)) != NULL;) {
@@ -95,6 +123,7 @@ static void check_shared_page(void)
 
 int main(void)
 {
+    CHECK(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
     fail_at(1); /* room for the samples */
     fail_at(2); /* the other host has too little memory: an allocation here would wait for it */
     CHECK(allocations == 0 && modes == 0);

@@ -42,7 +42,6 @@ FAMILY_SOURCES = {
     "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
     "sim": (),  # its own folder has them all
-    "smpi": ("transports/mpi.c", "transports/mpi_name.c", "transports/smpi.c"),
 }
 
 
@@ -111,7 +110,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
 def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
     """How the objects are compiled and how they are linked."""
     probes = Probes(folder)
-    is_wrapper = recipe.family in ("mpi", "shmem", "smpi")
+    is_wrapper = recipe.family in ("mpi", "shmem")
     compiler = identify(recipe.compiler or find_c_compiler(), probes, wrapper=is_wrapper)
     plain = identify(find_c_compiler(), probes, wrapper=False) if is_wrapper else compiler
     flags = (*_FLAGS, *_lse2(), *recipe.flags)

@@ -147,9 +147,6 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
 
 hk_status_t hk_control_gather(hk_control_t *control, const void *mine, size_t size_bytes, void *all)
 {
-    if (control->calls != NULL) {
-        return control->calls->gather(control->rank, mine, size_bytes, all);
-    }
     if (is_broken(control)) {
         return HK_ERR_PEER;
     }
@@ -200,9 +197,6 @@ static hk_status_t hand_out(hk_control_t *control, const unsigned char *from, si
 
 hk_status_t hk_control_broadcast(hk_control_t *control, void *buf, size_t size_bytes)
 {
-    if (control->calls != NULL) {
-        return control->calls->broadcast(control->rank, buf, size_bytes);
-    }
     return hand_out(control, buf, 0, buf, size_bytes);
 }
 

@@ -1,8 +1,8 @@
 /* Control messages between the ranks of a job: commands, samples, addresses. A star of stream sockets around rank 0: a
  * waiting rank sleeps, so an idle worker uses no CPU. Never used in a timed part.
  *
- * All families except smpi use this star. Local ranks get socket pairs from their launcher. Where a library starts
- * the ranks (MPI), one broadcast of that library distributes rank 0's address. */
+ * Local ranks get socket pairs from their launcher. Where a library starts the ranks (MPI), one broadcast of that
+ * library distributes rank 0's address. */
 #ifndef HK_CONTROL_H
 #define HK_CONTROL_H
 
@@ -11,18 +11,11 @@
 #include "rendezvous.h"
 #include "status.h"
 
-/* Replaces the star if all ranks share one thread, where none may sleep in a read. */
-typedef struct hk_control_calls {
-    hk_status_t (*gather)(int rank, const void *mine, size_t size_bytes, void *all);
-    hk_status_t (*broadcast)(int rank, void *buf, size_t size_bytes);
-} hk_control_calls_t;
-
 typedef struct hk_control {
     int rank;
     int size;
     unsigned strangers;              /* refused connections without the token */
     int *fds;                        /* rank 0: fds[r] connects to rank r; others: fds[0] connects to rank 0 */
-    const hk_control_calls_t *calls; /* NULL: the star */
 } hk_control_t;
 
 /* Rank 0: accept size - 1 ranks that know the token; other connections are refused and counted. Closes the listener.

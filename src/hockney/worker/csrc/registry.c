@@ -59,7 +59,6 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     PVM(X)                                                                                                             \
     SHMEM(X)                                                                                                           \
     SIM(X)                                                                                                             \
-    SMPI(X)                                                                                                            \
     EXTRA(X)
 
 #if defined(HK_FAMILY_NATIVE)
@@ -126,12 +125,6 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define SIM(X) X(sim)
 #else
 #define SIM(X)
-#endif
-
-#if defined(HK_FAMILY_SMPI)
-#define SMPI(X) X(smpi)
-#else
-#define SMPI(X)
 #endif
 
 #if defined(HK_EXTRA_TRANSPORTS)
