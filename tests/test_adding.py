@@ -104,7 +104,7 @@ from hockney.results.formats.output import Format, Output, OutputTable, curves
 
 
 def _read(table):
-    return curves(table, Output("wiretest", "pingpong", "tcp", 2, options=table.said), "half trip (us)")
+    return curves(table, Output("wiretest", "pingpong", "tcp", 2, options=table.heading_says), "half trip (us)")
 
 
 def _tables(document):

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from hockney.errors import HockneyError, UsageError
-from hockney.worker.machine_model import Model, grid_edges, level_of, load_model, places, ranks_of
+from hockney.worker.machine_model import Model, grid_edges, level_of, load_model, nodes_of_ranks, ranks_of
 from hockney.worker.machine_schema import Cost, CostClass, Graph, Link, MachineModel, Mesh, Torus, Tree
 
 _SIZE_MAX = (1 << 31) - 1  # of an int, as SMPI has sizes in its settings
@@ -129,7 +129,7 @@ def _pairs_of(model: Model) -> tuple[str, CostClass]:
 
 
 def _shares_nodes(machine: MachineModel) -> bool:
-    homes = places(machine, ranks_of(machine))
+    homes = nodes_of_ranks(machine, ranks_of(machine))
     return len(set(homes)) < len(homes)
 
 
@@ -358,7 +358,7 @@ def _left_out(machine: MachineModel, pairs: CostClass) -> Iterator[str]:
 
 def _zone(machine: MachineModel, network: _Network, levels: Mapping[int, Link], costs: _SmpiCosts) -> Iterator[str]:
     """Names sort as numbers do, since SMPI places ranks in the order of names."""
-    homes = [network.home[node] for node in places(machine, ranks_of(machine))]
+    homes = [network.home[node] for node in nodes_of_ranks(machine, ranks_of(machine))]
     used = sorted({*homes, *(place for edge in network.edges for place in edge[:2])})
     digits = len(str(max(len(homes) - 1, used[-1])))
     hosts = [f"rank-{rank:0{digits}}" for rank in range(len(homes))]

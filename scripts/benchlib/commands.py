@@ -24,7 +24,7 @@ import hockney
 from hockney.cli.progress import FIRST_FIGURE
 from hockney.errors import ExitCode, HockneyError
 from hockney.model import MachineProbe
-from hockney.stats import State, classify, median, place, time_of
+from hockney.stats import State, classify, median, state_order, time_of
 from hockney.units import counted, format_ns
 from hockney.worker.build import Recipe, build_worker
 
@@ -93,7 +93,7 @@ def repeat_rows(what: str, runs: Sequence[Sequence[Sampled]]) -> list[Row]:
                 figures.setdefault(state, []).append(time.value)
     rows = [
         _scatter(what, state, figures[state])
-        for state in sorted(figures, key=lambda one: place(one.name, one.floor_ns))
+        for state in sorted(figures, key=lambda one: state_order(one.name, one.floor_ns))
     ]
     return rows or [Row(what, _CV.text, "no run has a figure with an interval", UNKNOWN, INCONCLUSIVE)]
 

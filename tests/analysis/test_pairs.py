@@ -18,7 +18,7 @@ from hockney.analysis.explain.ranks import slow_pairs
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence
 from hockney.analysis.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
-from hockney.analysis.repeat import same_places
+from hockney.analysis.repeat import same_placement
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 from hockney.render.text import show
@@ -518,7 +518,7 @@ def test_a_run_on_hosts_without_all_pairs_does_not_check_for_slow_hosts(
         (("shm",), {"cpus": [4, 0, 2]}, ("--cpus", "4,0,2")),
     ],
 )
-def test_the_suite_that_is_missing_is_measured_in_the_same_places(
+def test_the_suite_that_is_missing_is_measured_in_the_same_placement(
     transports: tuple[str, ...], plan: dict[str, Any], words: tuple[str, ...], tmp_path: Path
 ) -> None:
     made = [Made(Point(transport, "barrier", 3, 0), 1000.0) for transport in transports]
@@ -553,7 +553,7 @@ def test_no_suite_is_missing_in_a_run_of_that_suite(tmp_path: Path) -> None:
 def test_the_options_that_repeat_the_places_of_a_run(
     plan: dict[str, Any], transport: str, words: tuple[str, ...]
 ) -> None:
-    assert same_places(plan, transport) == words
+    assert same_placement(plan, transport) == words
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 
 from hockney.analysis.explain.curve import MeasuredCurve, Options, Reading, subject_of
 from hockney.analysis.explain.laws import BY_MESSAGES, BY_SENDERS, LawRow, Odd, is_off, rows, without
-from hockney.analysis.explain.pattern_pairs import alike, common_sizes, loaded_and_idle
+from hockney.analysis.explain.pattern_pairs import common_sizes, loaded_and_idle, same_setting
 from hockney.analysis.explain.shape import curves_of_shapes
 from hockney.analysis.finding import Detector, Finding, NotChecked, Subject
 from hockney.archive import Published, machines
@@ -121,7 +121,7 @@ def half_round_trips(reading: Reading) -> Iterator[Finding]:
 
     Streaming hides latency: it may be faster, and should not be slower.
     """
-    for curve, pingpong in (*alike(reading, "oneway", "pingpong"), *alike(reading, "twoway", "pingpong")):
+    for curve, pingpong in (*same_setting(reading, "oneway", "pingpong"), *same_setting(reading, "twoway", "pingpong")):
         for size, time_ns, half_ns in () if curve.option("window") else common_sizes(curve, pingpong)[:1]:
             over = time_ns / half_ns
             is_faster = over.high < 1 and over.value < 0.90
@@ -152,7 +152,7 @@ def faster_under_load(reading: Reading) -> Iterator[Finding]:
 def same_data(reading: Reading) -> Iterator[Finding]:
     """Different data for each receiver compared with the same for all: where the gap begins, a cache ends."""
     groups: dict[tuple[str, Options, str], list[tuple[int, Estimate]]] = {}
-    for out, multi in alike(reading, "outfarm", "multicast"):
+    for out, multi in same_setting(reading, "outfarm", "multicast"):
         # The shortest size shows the cost of a message without that of its data.
         for size, out_ns, multi_ns in common_sizes(out, multi)[1:]:
             group = groups.setdefault((out.transport, out.options, out.state), [])

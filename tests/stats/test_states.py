@@ -14,7 +14,7 @@ from tests.matrix import matrix
 from tests.stats.levels import ONE, of_one, of_two
 
 from hockney.model import MachineProbe
-from hockney.stats import MIXED, UNKNOWN, State, classify, classify_both, place
+from hockney.stats import MIXED, UNKNOWN, State, classify, classify_both, state_order
 from hockney.stats.states import GAP, Floor, pace_limit
 
 
@@ -296,9 +296,9 @@ def test_states_sort_by_level_then_by_pace() -> None:
     names = ["near", "near, contended"]
     names += ["far 90.0 ns", "far 90.0 ns, contended", "far 184 ns", "reference 9.00 us", "reference 12.0 us"]
     names += ["mixed", "unknown"]
-    places = [place(name) for name in names]
+    places = [state_order(name) for name in names]
     assert places == sorted(set(places))
-    assert place("reference", 9e3) < place("reference", 12e3), "of two transports"
+    assert state_order("reference", 9e3) < state_order("reference", 12e3), "of two transports"
 
 
 def test_the_floor_of_a_state_is_that_of_its_measurements() -> None:

@@ -279,7 +279,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
             "there is no edge from 0 to 1",
         ),
         (topology('kind = "fat tree"\ndown = [4, 4]\nup = [1]'), "a number for each level"),
-        (topology('kind = "mesh"\ndimensions = [70, 70]'), "at most 4096 places"),
+        (topology('kind = "mesh"\ndimensions = [70, 70]'), "at most 4096 nodes"),
         ('base = "machine.toml"\n', "base must name another model"),
         ("title = ", "is not TOML"),
         (SWITCH.replace("kind", "# kind") + COSTS, "topology: it has no kind: add for example kind"),

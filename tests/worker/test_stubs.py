@@ -243,7 +243,7 @@ def test_a_flood_on_standard_error_is_bounded(stub: Stub) -> None:
     body = "hear()\nfor n in range(200_000):\n    print('warning number', n, file=sys.stderr)\nanswer(HELLO); hear()\n"
     with WorkerSession(stub.launch(body)) as session:
         session.hello()
-        assert len(session.channel.said()) <= 1 << 16
+        assert len(session.channel.output()) <= 1 << 16
         session.kill()
 
 
@@ -409,7 +409,7 @@ def test_messages_of_a_rank_about_its_connections_are_no_such_failure() -> None:
 def test_a_launcher_that_comes_up_after_all_is_heard(stub: Stub) -> None:
     late = "sys.stderr.write('ssh: connect to host n9 port 22: once\\n'); sys.stderr.flush(); time.sleep(1)\n"
     launched = stub.launch(late + answering(MEASURE) + "answer({'v': 1, 'kind': 'bye', 'id': 3})\n")
-    assert ask(launched).channel.said().startswith("ssh: connect")
+    assert ask(launched).channel.output().startswith("ssh: connect")
 
 
 def test_the_reason_is_the_first_cause() -> None:
@@ -449,9 +449,9 @@ def test_output_is_heard_until_its_end_or_the_limit() -> None:
     channel = Channel()
     channel.spawn(["sh", "-c", "sleep 0.3; echo late >&2"], {})
     channel.hear(0.01)
-    early = channel.said()
+    early = channel.output()
     channel.hear(60.0)
-    late = channel.said()
+    late = channel.output()
     channel.end()
     assert (early, late) == ("", "late\n")
 

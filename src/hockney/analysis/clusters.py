@@ -1,7 +1,7 @@
 """Groups of pairs of ranks by their times, for ranks whose topology is not known.
 
-A machine is built of places (core complexes, packages, switches): pairs within a place are faster than pairs between
-places, so times lie on levels with gaps between them. docs/methods.md, "Places by times", has the rates.
+A machine is built of parts (core complexes, packages, switches): pairs within a part are faster than pairs between
+parts, so times lie on levels with gaps between them. docs/methods.md, "Places by times", has the rates.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def clusters(times_ns: Mapping[Pair, float], nearer: Collection[Pair]) -> list[l
     return groups
 
 
-def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[tuple[int, ...], Reach] | None:
+def slow_part(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[tuple[int, ...], Reach] | None:
     """The ranks of a slow switch or group and the ranks it is slow with, if the last of `groups` is exactly its pairs.
 
     Ranks that `nearer` pairs link, such as those of a host, count as one node. The answer is None if the others are not
     in the majority or have not all met: then either side could be the slow one.
     """
     ranks = {rank for group in groups for pair in group for rank in pair}
-    node_of = {rank: rank for rank in ranks} | _places(nearer)
+    node_of = {rank: rank for rank in ranks} | _parts(nearer)
     nodes = set(node_of.values())
 
     def pair_of_nodes(a: int, b: int) -> Pair:
@@ -51,19 +51,19 @@ def slow_place(groups: Sequence[list[Pair]], nearer: Collection[Pair]) -> tuple[
     if not faster or level & faster:
         return None
     every = set(itertools.combinations(sorted(nodes), 2))
-    linked = _places(faster)
+    linked = _parts(faster)
     fresh = nodes - linked.keys()
-    before = _places(set[Pair]().union(*levels[:-1]))
-    places = [{node for node in nodes if before.get(node) == place} for place in set(before.values())]
-    for place in (fresh, *(places if len(places) > 3 else ())):
-        inner = {pair for pair in every if place.issuperset(pair)}
-        outer = {pair for pair in every if len(place.intersection(pair)) == 1}
-        members = tuple(sorted(rank for rank, node in node_of.items() if node in place))
-        if place is fresh and level == inner:
+    before = _parts(set[Pair]().union(*levels[:-1]))
+    parts = [{node for node in nodes if before.get(node) == part} for part in set(before.values())]
+    for part in (fresh, *(parts if len(parts) > 3 else ())):
+        inner = {pair for pair in every if part.issuperset(pair)}
+        outer = {pair for pair in every if len(part.intersection(pair)) == 1}
+        members = tuple(sorted(rank for rank, node in node_of.items() if node in part))
+        if part is fresh and level == inner:
             return members, "each other"
-        if place is fresh and level == inner | outer and len(members) > 1 and len(level) < len(faster):
+        if part is fresh and level == inner | outer and len(members) > 1 and len(level) < len(faster):
             return members, "each other and all others" if inner else "all others"
-        if place is not fresh and level == outer and len({linked.get(node, node) for node in nodes - place}) == 1:
+        if part is not fresh and level == outer and len({linked.get(node, node) for node in nodes - part}) == 1:
             return members, "all others"
     return None
 
@@ -76,8 +76,8 @@ def group_name(pairs: Collection[Pair], hosts: Sequence[str]) -> str:
     if len(common) == 1:
         return f"{names[common.pop()]} and others"
     members: dict[int, list[str]] = {}
-    for host, place in sorted(_places(met).items()):
-        members.setdefault(place, []).append(names[host])
+    for host, part in sorted(_parts(met).items()):
+        members.setdefault(part, []).append(names[host])
     if len(members) > 1 or sum(map(len, members.values())) < len(names):
         return _first(4, [_first(6, group, ", ") for group in members.values()], " / ")
     return _first(3, [f"{names[a]}-{names[b]}" for a, b in met], ", ")
@@ -100,12 +100,12 @@ def _levels(times_ns: Mapping[Pair, float]) -> Iterator[list[Pair]]:
 
 
 def _slow_within(pairs: Collection[Pair], linked: Collection[Pair]) -> list[Pair]:
-    """Unlinked pairs whose ranks faster pairs link, if these are few of their place."""
-    place = _places(linked)
-    inside = [(a, b) for a, b in pairs if a in place and place[a] == place.get(b)]
+    """Unlinked pairs whose ranks faster pairs link, if these are few of their part."""
+    part = _parts(linked)
+    inside = [(a, b) for a, b in pairs if a in part and part[a] == part.get(b)]
     slow = [pair for pair in inside if pair not in linked]
-    count, slow_count = (Counter(place[a] for a, _ in some) for some in (inside, slow))
-    return [(a, b) for a, b in slow if are_few(slow_count[place[a]], count[place[a]])]
+    count, slow_count = (Counter(part[a] for a, _ in some) for some in (inside, slow))
+    return [(a, b) for a, b in slow if are_few(slow_count[part[a]], count[part[a]])]
 
 
 def are_few(slow: int, pairs: int) -> bool:
@@ -114,18 +114,18 @@ def are_few(slow: int, pairs: int) -> bool:
 
 
 def _is_slow_rank(new: Collection[Pair], before: Collection[Pair], linked: Collection[Pair]) -> bool:
-    """Whether these are pairs of one rank, fewer than those before, and not between two places of several ranks."""
+    """Whether these are pairs of one rank, fewer than those before, and not between two parts of several ranks."""
     if len(new) >= len(before) or not set.intersection(*(set(pair) for pair in new)):
         return False
-    place = _places(linked)
-    return not all(a in place and b in place and place[a] != place[b] for a, b in new)
+    part = _parts(linked)
+    return not all(a in part and b in part and part[a] != part[b] for a, b in new)
 
 
-def _places(linked: Collection[Pair]) -> dict[int, int]:
-    """The place of each rank that is linked with another one, named by its lowest rank."""
-    place: dict[int, int] = {}
+def _parts(linked: Collection[Pair]) -> dict[int, int]:
+    """The part of each rank that is linked with another one, named by its lowest rank."""
+    part: dict[int, int] = {}
     for a, b in linked:
-        low, high = sorted((place.setdefault(a, a), place.setdefault(b, b)))
+        low, high = sorted((part.setdefault(a, a), part.setdefault(b, b)))
         if low != high:
-            place.update((rank, low) for rank, at in place.items() if at == high)
-    return place
+            part.update((rank, low) for rank, at in part.items() if at == high)
+    return part

@@ -1,4 +1,4 @@
-"""Times between all pairs of ranks: a matrix, classes of pairs, and slow pairs, ranks and places.
+"""Times between all pairs of ranks: a matrix, classes of pairs, and slow pairs, ranks and parts of the machine.
 
 The pattern pingpong measures one pair at a time (idle), rounds measures disjoint pairs concurrently (loaded). The
 topology gives the class of two ranks; if it is not known, their times do (clusters.py).
@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hockney.analysis.clusters import Pair, Reach, are_few, clusters, group_name, slow_place
+from hockney.analysis.clusters import Pair, Reach, are_few, clusters, group_name, slow_part
 from hockney.machine.facts import fact
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
@@ -49,7 +49,7 @@ class PairClass:
 
 @dataclass(frozen=True)
 class Outlier:
-    """A pair that is slower than its class, or a rank with `of_pairs` slow pairs, or (with `reach`) a slow place.
+    """A pair that is slower than its class, or a rank with `of_pairs` slow pairs, or (with `reach`) a slow part.
 
     `may_be_farther`: the topology is not known, so these ranks may also lie farther off.
     """
@@ -340,10 +340,10 @@ def classify_pairs(
         groups = clusters({pair: times[pair].value for pair in pairs}, nearer)
         names = _group_names(name, groups, hosts)
         for number, (group, full_name) in enumerate(zip(groups, names, strict=True), start=1):
-            place = slow_place(groups[:number], nearer)
+            part = slow_part(groups[:number], nearer)
             known = [estimate for pair in group if (estimate := times[pair].estimate) is not None]
-            if place is not None and known and Estimate.of_all(known).low > _SLOW * classes[-1].median_ns:
-                outliers.append(_outlier(place[0], known, classes[-1], len(group), place[1]))
+            if part is not None and known and Estimate.of_all(known).low > _SLOW * classes[-1].median_ns:
+                outliers.append(_outlier(part[0], known, classes[-1], len(group), part[1]))
             values = [times[pair].value for pair in group]
             spread = statistics.median(values), min(values), max(values)
             classes.append(PairClass(full_name, tuple(sorted(group)), *spread, by_times))

@@ -48,7 +48,7 @@ def same_hosts(plan: Mapping[str, Any], *, slots: bool = False) -> tuple[str, ..
     )
 
 
-def same_places(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]:
+def same_placement(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]:
     """The options that put a new `run` where a run was; with -t, and --per-node as of `tcp/2`, for one transport."""
     name, per_host = split_placed(transport)
     cpus, map_by = plan.get("cpus"), plan.get("map_by", "core")

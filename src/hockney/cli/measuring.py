@@ -102,8 +102,8 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
         }
         print_json(command, document)
     else:
-        show(_document(run, tables, catalogue, verbose=output.verbose or not results.is_in_place))
-    results.check_place()
+        show(_document(run, tables, catalogue, verbose=output.verbose or not results.is_unmoved))
+    results.check_unmoved()
     if not (output.quiet and is_done):
         ending = wrapped(_ending(outcome, run, results.path, is_empty=is_empty, is_search=is_search), rest="  ")
         remark("\n".join(["", *ending]))
@@ -147,7 +147,7 @@ def measuring(
     with Store.open(store, create=create) as results, contextlib.closing(display):
         try:
             yield catalogue, results, display
-            results.check_place()
+            results.check_unmoved()
         except KeyboardInterrupt as interrupt:
             raise KeyboardInterrupt(display.kept()) from interrupt
 

@@ -157,7 +157,7 @@ def _read_programs(root: Path) -> _Programs:
         if not tail:
             continue
         columns = tail.split()
-        state, flags, user, system, began = (columns[place] for place in (0, 6, 11, 12, 19))  # proc(5)
+        state, flags, user, system, began = (columns[index] for index in (0, 6, 11, 12, 19))  # proc(5)
         # Not those of the kernel (PF_KTHREAD); a rank that was killed may stay a zombie: its time is ours.
         if not int(flags) & 0x00200000 and state != "Z":
             programs[int(entry), int(began)] = (head.partition("(")[2], int(user) + int(system))

@@ -70,8 +70,8 @@ def _cores(topology: Topology, usable: frozenset[int]) -> list[Cpus]:
     cores = [core for core in cores if core] + [(cpu,) for cpu in usable - known]
 
     def order(core: Cpus) -> tuple[object, ...]:
-        places = ([core[0] not in group for group in level] for level in reversed(topology.levels.values()))
-        return core[0] in topology.slower, *places, core
+        shared = ([core[0] not in group for group in level] for level in reversed(topology.levels.values()))
+        return core[0] in topology.slower, *shared, core
 
     return sorted(cores, key=order)
 

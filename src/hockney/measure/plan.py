@@ -461,10 +461,10 @@ def _placements(
     if is_placed or ranks < 2 or "hosts" not in transport.caps or not asked.hosts:
         return [transport]
     if asked.per_host:
-        return [catalogue.place(transport, number) for number in asked.per_host]
+        return [catalogue.filling(transport, number) for number in asked.per_host]
     first, *others = listed_hosts(asked.hosts)
     has_both = ranks == 2 and others and first.slots != 1 and not series.basic
-    return [transport, catalogue.place(transport, 2)] if has_both else [transport]
+    return [transport, catalogue.filling(transport, 2)] if has_both else [transport]
 
 
 def _variants(

@@ -339,9 +339,9 @@ class WorkerPool:
         model = self._catalogue.transports[transport].model
         if model is None:
             return _host_names(job, ranks)
-        from hockney.worker.machine_model import places
+        from hockney.worker.machine_model import nodes_of_ranks
 
-        return tuple(f"node {place}" for place in places(model.machine, len(ranks)))
+        return tuple(f"node {node}" for node in nodes_of_ranks(model.machine, len(ranks)))
 
     def _bury(self, point: Point, end: WorkerError) -> None:
         key = (point.transport, point.ranks)
@@ -355,14 +355,14 @@ def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     if not job.hosts:
         return
     wanted = sorted(host.slots or 0 for host in fill(job.ranks, job.hosts))
-    if sorted(Counter(rank.place for rank in ranks).values()) != wanted:
+    if sorted(Counter(rank.host_key for rank in ranks).values()) != wanted:
         hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
 
 
 def _host_names(job: Job, ranks: Sequence[Rank]) -> tuple[str, ...]:
     """The hostname of each rank; the name that --hosts has for it where hosts have the same hostname."""
-    hosts, places = tuple(rank.host for rank in ranks), [rank.place for rank in ranks]
+    hosts, places = tuple(rank.host for rank in ranks), [rank.host_key for rank in ranks]
     if len({*hosts}) >= len({*places}):
         return hosts
     listed = tuple(host.name for host in job.hosts for _ in range(host.slots or 0))

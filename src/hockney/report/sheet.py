@@ -23,7 +23,7 @@ from hockney.results.figures import Figure
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series
 from hockney.results.traits import transport_traits
-from hockney.stats import MIXED, ONE_LAUNCH, RANGE, place
+from hockney.stats import MIXED, ONE_LAUNCH, RANGE, state_order
 from hockney.stats.interval import Estimate
 from hockney.units import format_ns, format_rate
 
@@ -349,7 +349,7 @@ def _states(run: Run) -> tuple[StateCount, ...]:
     count = Counter(
         (state.name, state.floor_ns) for series in run.series if not series.is_harness for _, state in series.pairs
     )
-    ordered = sorted(count.items(), key=lambda item: place(*item[0]))
+    ordered = sorted(count.items(), key=lambda item: state_order(*item[0]))
     return tuple(StateCount(name, floor_ns, measurements) for (name, floor_ns), measurements in ordered)
 
 

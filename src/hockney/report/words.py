@@ -87,7 +87,7 @@ def bounds_column(
     """The column of the intervals or ranges of rows, from value, low and high; empty where one is not known."""
 
     def cell(row: Any) -> str:
-        known = Estimate.known(*bounds_of(row))
+        known = Estimate.if_known(*bounds_of(row))
         return "" if known is None else figure_text(known, text, is_range=row.is_range)[1]
 
     title = "range" if any(row.is_range for row in rows) else "95 % interval"

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney.model import DIGITS, Definition, Measurement, Point, PointStatus
-from hockney.stats import MIXED, UNKNOWN, State, place
+from hockney.stats import MIXED, UNKNOWN, State, state_order
 from hockney.stats.figures import (
     RANGE,
     ROUNDING,
@@ -253,12 +253,14 @@ class Frame:
         return launch is not None and launch.oversubscribed
 
     def rows_of(self, series: Series, pairs: Pairs) -> tuple[Figure, ...]:
-        """The figures of a point from these of its measurements, in the order of `place`, a mixed one last."""
+        """The figures of a point from these of its measurements, in the order of `state_order`, a mixed one last."""
         pairs = [pair for pair in pairs if pair[0].median_ns is not None]
         if not pairs:
             return ()
         last = pairs[-1][0].definition  # it changes only where a later version resumes a run
-        names = sorted({state.name: state.floor_ns for _, state in pairs}.items(), key=lambda state: place(*state))
+        names = sorted(
+            {state.name: state.floor_ns for _, state in pairs}.items(), key=lambda state: state_order(*state)
+        )
         rows: dict[tuple[str, ...], Figure] = {
             (name,): self._figure(series, pairs, (name,), last)
             for name, _ in names

@@ -89,15 +89,15 @@ def _check_given(outputs: Sequence[tuple[str, Output]], given: ImportOptions) ->
 
 def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]:
     """A point of an output that represents all of its sizes, and the number of messages in flight."""
-    pattern = _known(
+    pattern = _needed(
         what, output.pattern, given.pattern, "what was measured: name it, for example with --pattern allreduce"
     )
-    ranks = _known(what, output.ranks, given.ranks, "how many ranks there were: add --ranks")
+    ranks = _needed(what, output.ranks, given.ranks, "how many ranks there were: add --ranks")
     own = {name: value for name, value in given.options.items() if name != "window"}  # not every pattern has a window
     options, window = {**output.options, **own}, 1
     if pattern in WINDOWED:
         unsaid = "how many messages were in flight: add -o window=N (usually 64)"
-        window = int(_known(what, str(output.window) if output.window else None, given.options.get("window"), unsaid))
+        window = int(_needed(what, str(output.window) if output.window else None, given.options.get("window"), unsaid))
         options["window"] = str(window)
     known = pattern_traits({}, pattern)
     traits = PatternTraits(sized=output.is_sized) if known == PatternTraits() else known
@@ -105,7 +105,7 @@ def _curve(output: Output, what: str, given: ImportOptions) -> tuple[Point, int]
     return Point(transport, pattern, ranks, 0, tuple(sorted(options.items())), "asked", traits), window
 
 
-def _known(what: str, printed: Known | None, given: Known | None, unsaid: str) -> Known:
+def _needed(what: str, printed: Known | None, given: Known | None, unsaid: str) -> Known:
     """The printed value, else the given one. Raises UsageError if there is none."""
     value = given if printed is None else printed
     if value is None:

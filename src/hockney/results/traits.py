@@ -24,7 +24,7 @@ def traits_json(patterns: Iterable[Any], transports: Iterable[Any]) -> dict[str,
 def pattern_traits(facts: Mapping[str, Any], name: str) -> PatternTraits:
     """The traits of a pattern in the run with these facts."""
     stored = ((facts.get("traits") or {}).get("patterns") or {}).get(name) or _unstored()["patterns"].get(name, {})
-    return PatternTraits(**_known(stored, PatternTraits))
+    return PatternTraits(**_fields_of(stored, PatternTraits))
 
 
 def transport_traits(facts: Mapping[str, Any], name: str) -> TransportTraits:
@@ -32,8 +32,8 @@ def transport_traits(facts: Mapping[str, Any], name: str) -> TransportTraits:
     stored = ((facts.get("traits") or {}).get("transports") or {}).get(name)
     if not stored:
         stored = _unstored()["transports"].get(re.sub("@[^:]*", "", split_placed(name)[0]), {})
-    known = _known(stored, TransportTraits)
-    known |= {"limits": tuple(Limit(**_known(limit, Limit)) for limit in known.get("limits", ()))}
+    known = _fields_of(stored, TransportTraits)
+    known |= {"limits": tuple(Limit(**_fields_of(limit, Limit)) for limit in known.get("limits", ()))}
     return TransportTraits(**known | ({"caps": frozenset(known["caps"])} if "caps" in known else {}))
 
 
@@ -50,7 +50,7 @@ def _plain(value: Any, kind: type) -> dict[str, Any]:
     return plain
 
 
-def _known(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:
+def _fields_of(stored: Mapping[str, Any], kind: type) -> dict[str, Any]:
     """The fields that this version knows: a later one may store more."""
     names = {field.name for field in fields(kind)}
     return {name: value for name, value in stored.items() if name in names}

@@ -32,7 +32,7 @@ class Estimate:
     high: float
 
     @classmethod
-    def known(cls, value: float | None, low: float | None, high: float | None) -> Estimate | None:
+    def if_known(cls, value: float | None, low: float | None, high: float | None) -> Estimate | None:
         """None where one of them is not known."""
         return None if value is None or low is None or high is None else Estimate(value, low, high)
 
@@ -81,7 +81,7 @@ class Bounded:
     @property
     def estimate(self) -> Estimate | None:
         """The value with its bounds; None where there are none."""
-        return Estimate.known(self.value, self.low, self.high)
+        return Estimate.if_known(self.value, self.low, self.high)
 
     @property
     def precision(self) -> float | None:

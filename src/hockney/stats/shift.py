@@ -41,7 +41,7 @@ class Shift:
     @property
     def estimate(self) -> Estimate | None:
         """The ratio with its bounds; None where there are none."""
-        return Estimate.known(self.ratio, self.low, self.high)
+        return Estimate.if_known(self.ratio, self.low, self.high)
 
     def is_beyond(self, margin: float) -> bool:
         """Whether its interval lies beyond the margin, on either side."""
@@ -96,11 +96,11 @@ class _Side:
 
         self.means, self.variances, kept = (np.empty(len(launches)) for _ in range(3))
         by_count: dict[int, list[int]] = {}
-        for place, times in enumerate(launches):
-            by_count.setdefault(len(times), []).append(place)
-        for places in by_count.values():
-            logs = np.sort(np.log(np.array([launches[place] for place in places], dtype=float)), axis=1)
-            self.means[places], self.variances[places], kept[places] = _trimmed(logs)
+        for index, times in enumerate(launches):
+            by_count.setdefault(len(times), []).append(index)
+        for indices in by_count.values():
+            logs = np.sort(np.log(np.array([launches[index] for index in indices], dtype=float)), axis=1)
+            self.means[indices], self.variances[indices], kept[indices] = _trimmed(logs)
         self.freedom = np.maximum(kept - 1, 1)
         if int(decided.sum()) >= 3:
             # A median of variances is too small, the more the fewer launches each is of (Wilson and Hilferty 1931).

@@ -64,7 +64,7 @@ _Level = tuple[str | None, str]  # the reference of its floor, and its name
 _ORDER = (*LEVELS, MIXED.name, UNKNOWN.name)
 
 
-def place(name: str, floor_ns: float | None = None) -> tuple[int, float, bool, float]:
+def state_order(name: str, floor_ns: float | None = None) -> tuple[int, float, bool, float]:
     """A sort key for states: from the nearest level to the farthest, then by contention; mixed and unknown last.
 
     `floor_ns` decides among levels of one name that do not carry a floor, as transports between hosts have.
@@ -187,7 +187,7 @@ def levels_of(floors: Sequence[Floor], reference: str | None) -> list[str | None
         word if words.count(word) == 1 else f"{word} {format_ns(median_ns)}"
         for word, median_ns in zip(words, medians_ns, strict=True)
     ]
-    # The nearest level of each value, by its place; the last, "mixed", where none is nearer than GAP.
+    # The nearest level of each value, by its index; the last, "mixed", where none is nearer than GAP.
     lows_ns = np.array([*(group[0] for group in groups), math.inf])
     highs_ns = np.array([0.0, *(group[-1] for group in groups)])
     above = np.searchsorted(lows_ns[:-1], values_ns, side="right")

@@ -25,7 +25,7 @@ from pydantic import (
 
 from hockney.errors import unknown
 from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
-from hockney.worker.toml_models import FROM_FILE, Errors, listed, read_model, said, some, texts
+from hockney.worker.toml_models import FROM_FILE, Errors, listed, parsed, read_model, some, texts
 
 LAUNCHES_MAX = 1000
 
@@ -61,18 +61,18 @@ def _cache_share(value: Any) -> CacheShare | None:
 def read_sizes(value: Any) -> Any:
     """Sizes as files hold them: a number, words as `--bytes` takes them, or a list of both."""
     if isinstance(value, str) and _cache_share(value) is None:
-        return said(parse_sizes, value)
+        return parsed(parse_sizes, value)
     if not isinstance(value, int | list | str):
         return value
     items = value if isinstance(value, list) else [value]
     shares = [share for item in items for share in [_cache_share(item)] if share is not None]
-    numbers = [said(parse_bytes, str(item)) for item in items if _cache_share(item) is None]
+    numbers = [parsed(parse_bytes, str(item)) for item in items if _cache_share(item) is None]
     return (*sorted(set(numbers)), *dict.fromkeys(shares))
 
 
 def _read_fraction(value: Any, info: ValidationInfo) -> Any:
     """A file's number alone may be a part or per cent, so there it needs its unit, as on the command line."""
-    return said(parse_fraction, str(value)) if isinstance(value, str) or info.context == FROM_FILE else value
+    return parsed(parse_fraction, str(value)) if isinstance(value, str) or info.context == FROM_FILE else value
 
 
 SOME = AfterValidator(some)
@@ -88,7 +88,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
 Seconds = Annotated[
     float,
     Field(strict=True, gt=0, le=DURATION_MAX_S, allow_inf_nan=False),
-    BeforeValidator(lambda v: said(parse_duration_s, v) if isinstance(v, str) else v),
+    BeforeValidator(lambda v: parsed(parse_duration_s, v) if isinstance(v, str) else v),
 ]
 Options = Annotated[dict[str, str], BeforeValidator(texts)]
 Fraction = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), BeforeValidator(_read_fraction)]

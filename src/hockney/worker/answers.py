@@ -46,7 +46,7 @@ class Rank(_Strict):
     strangers: Count
 
     @property
-    def place(self) -> tuple[str, str, str]:
+    def host_key(self) -> tuple[str, str, str]:
         """What tells hosts apart: containers on one machine are hosts, and so are two machines of one name."""
         return self.machine, self.host, self.network
 
@@ -158,5 +158,5 @@ def parse(line: bytes) -> Answer:
         return _ANSWER.validate_json(line)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(place) for place in first["loc"])
+        where = ".".join(str(word) for word in first["loc"])
         raise ProtocolError(f"a wrong answer of the worker: {where or 'all of it'}: {first['msg']}") from error

@@ -58,17 +58,17 @@ def refuse_shared(folder: Path) -> Path:
 
 def _refuse_shared(path: Path, folder: Path) -> None:
     """Look at each folder and link on the way to a path, and at where links lead."""
-    for place in (*reversed(path.parents), path):
+    for each in (*reversed(path.parents), path):
         try:
-            facts = place.lstat()
+            facts = each.lstat()
         except FileNotFoundError:
             return  # what is made there is this user's
         if not _is_trusted(facts.st_uid):
-            raise CacheUnusable(folder, f"{place} belongs to user {facts.st_uid}")
+            raise CacheUnusable(folder, f"{each} belongs to user {facts.st_uid}")
         if stat.S_ISLNK(facts.st_mode):
-            _refuse_shared(place.parent / place.readlink(), folder)
-        elif facts.st_mode & 0o022 and not (facts.st_mode & stat.S_ISVTX and place != path):
-            raise CacheUnusable(folder, f"others may write {place}", f"run chmod go-w {shlex.quote(str(place))}, or ")
+            _refuse_shared(each.parent / each.readlink(), folder)
+        elif facts.st_mode & 0o022 and not (facts.st_mode & stat.S_ISVTX and each != path):
+            raise CacheUnusable(folder, f"others may write {each}", f"run chmod go-w {shlex.quote(str(each))}, or ")
 
 
 def _is_trusted(uid: int) -> bool:
@@ -81,9 +81,9 @@ def _is_trusted(uid: int) -> bool:
 
 def make_private(folder: Path) -> None:
     """Make a folder, and those above it, that only this user may enter. Raises OSError."""
-    for place in (*reversed(folder.parents), folder):
-        if not place.exists():
-            place.mkdir(mode=0o700, exist_ok=True)
+    for each in (*reversed(folder.parents), folder):
+        if not each.exists():
+            each.mkdir(mode=0o700, exist_ok=True)
 
 
 @contextmanager

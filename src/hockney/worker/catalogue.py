@@ -161,7 +161,7 @@ class Catalogue:
         if per_host.isdecimal():
             self.add(plain)
             for info in [info for info in self.transports.values() if matches(plain, info.name)]:
-                self.place(info, int(per_host))
+                self.filling(info, int(per_host))
             return
         base, name, variant = split_name(word)
         if base == "sim":
@@ -187,7 +187,7 @@ class Catalogue:
         except (BuildError, ProtocolError) as error:
             raise UsageError(f"{word} is not usable: {error.reason}; {error.remedy or REPAIR}") from error
 
-    def place(self, info: TransportInfo, per_host: int) -> TransportInfo:
+    def filling(self, info: TransportInfo, per_host: int) -> TransportInfo:
         """The transport with this number of ranks on each host; added if it is new."""
         name = placed(info.name, per_host)
         return self.transports.setdefault(name, replace(info, name=name))

@@ -72,12 +72,12 @@ class Channel:
 
     # ---- waiting ----------------------------------------------------------------------------------------------------
 
-    def write(self, data: bytes, deadline_s: float, place: int = 0) -> None:
-        """Write all of `data` to the process in that place. If it reads no more, the end of the output says why.
+    def write(self, data: bytes, deadline_s: float, number: int = 0) -> None:
+        """Write all of `data` to the process of that number. If it reads no more, the end of the output says why.
 
         Raises TimeoutError when `deadline_s` (of time.monotonic) has passed.
         """
-        process = self.processes[place]
+        process = self.processes[number]
         assert process.stdin is not None
         left = memoryview(data)
         with selectors.DefaultSelector() as writable, suppress(BrokenPipeError):
@@ -189,7 +189,7 @@ class Channel:
 
     # ---- ending -----------------------------------------------------------------------------------------------------
 
-    def said(self, since: int = 0) -> str:
+    def output(self, since: int = 0) -> str:
         """The last output of the job's processes on standard error; `since`: an earlier said_bytes to begin at."""
         fresh = min(len(self._said), self.said_bytes - since)
         text = self._said[len(self._said) - fresh :].decode(errors="replace")

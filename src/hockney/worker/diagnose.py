@@ -102,14 +102,14 @@ def is_consequence(reason: str) -> bool:
     return _CONSEQUENCES.match(OURS + reason) is not None
 
 
-def with_hosts(said: str, places: Sequence[str]) -> str:
-    """A message about missing ranks with the host of the one that it names; `places` has that of each rank."""
+def with_hosts(said: str, rank_hosts: Sequence[str]) -> str:
+    """A message about missing ranks with the host of the one that it names; `rank_hosts` has that of each rank."""
 
-    def placed(match: re.Match[str]) -> str:
+    def located(match: re.Match[str]) -> str:
         rank = int(match[1])
-        return f"{match[0]} on {places[rank]}" if rank < len(places) else match[0]
+        return f"{match[0]} on {rank_hosts[rank]}" if rank < len(rank_hosts) else match[0]
 
-    return _MISSING.sub(placed, said)
+    return _MISSING.sub(located, said)
 
 
 def is_late(said: str) -> bool:
@@ -123,8 +123,8 @@ def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:
     Ranks that are threads of one process report once.
     """
     reported = _numbers(_REPORT, said)
-    answering = {(rank.place, rank.pid) for rank in ranks if rank.rank in reported}
-    silent = [rank for rank in ranks if (rank.place, rank.pid) not in answering]
+    answering = {(rank.host_key, rank.pid) for rank in ranks if rank.rank in reported}
+    silent = [rank for rank in ranks if (rank.host_key, rank.pid) not in answering]
     return _told(silent, ranks, "does not answer", "do not answer") if answering else ""
 
 

@@ -119,13 +119,13 @@ def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tupl
     if per_host is None:
         counts = [0] * len(hosts)
         while (left := ranks - sum(counts)) > 0:
-            free = [place for place, host in enumerate(hosts) if host.slots is None or counts[place] < host.slots]
+            free = [index for index, host in enumerate(hosts) if host.slots is None or counts[index] < host.slots]
             if not free:
                 raise UsageError(f"there are more ranks than slots ({sum(counts)}) in --hosts")
-            for place in free[:left]:
-                counts[place] += 1
+            for index in free[:left]:
+                counts[index] += 1
     else:
-        counts = [max(0, min(per_host, ranks - per_host * place)) for place in range(len(hosts))]
+        counts = [max(0, min(per_host, ranks - per_host * index)) for index in range(len(hosts))]
         if sum(counts) < ranks:
             raise UsageError(f"{ranks} ranks are more than {per_host} on each of {len(hosts)} hosts")
     filled = [(host, count) for host, count in zip(hosts, counts, strict=True) if count]

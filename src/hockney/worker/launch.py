@@ -70,7 +70,7 @@ class StartCommand:
     """The commands that start a job: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
     `environment` has changes to ours; None removes a variable. `demand`: the requirement for reaching each host.
-    `places`: the host of each rank, if hockney places them.
+    `rank_hosts`: the host of each rank, if hockney places them.
     """
 
     launcher: str
@@ -78,7 +78,7 @@ class StartCommand:
     environment: Mapping[str, str | None] = field(default_factory=dict)
     joins: tuple[tuple[str, ...], ...] = ()
     demand: str = ""
-    places: tuple[str, ...] = ()
+    rank_hosts: tuple[str, ...] = ()
     needs_token: bool = False  # the first line of each standard input is a secret that all ranks share
 
 
@@ -252,23 +252,25 @@ def ssh(job: Job, *before: str) -> StartCommand:
     `before`: words before the worker's command line.
     """
     starter = find_starter(job.asked, job.hosts, job.environment)
-    places = _places(job)
+    rank_hosts = _rank_hosts(job)
     lines = []
-    for host, here in Counter(places).items():
-        rank = places.index(host)
+    for host, here in Counter(rank_hosts).items():
+        rank = rank_hosts.index(host)
         meeting = ("--listen", host) if rank == 0 else ("--join", JOIN_ADDRESS)
         command = _worker(job, "--rank", str(rank), "--here", str(here), *meeting)
         lines.append(starter.argv((*before, *command), [host]))
-    return StartCommand(starter.name, lines[0], {}, tuple(lines[1:]), starter.demand, tuple(places), needs_token=True)
+    return StartCommand(
+        starter.name, lines[0], {}, tuple(lines[1:]), starter.demand, tuple(rank_hosts), needs_token=True
+    )
 
 
 def srun(job: Job) -> StartCommand:
     """Slurm's srun, for native ranks in an allocation, and for an MPI that cannot be started otherwise."""
     # Ranks that have no hosts belong to this one, by its name in Slurm.
-    places = _places(job) if job.hosts else [job.environment.get("SLURMD_NODENAME", "")] * job.ranks
+    rank_hosts = _rank_hosts(job) if job.hosts else [job.environment.get("SLURMD_NODENAME", "")] * job.ranks
     where = (
-        *("--nodes", str(len(set(places))), "--ntasks", str(job.ranks)),
-        *(("--distribution", "arbitrary", "--nodelist", ",".join(places)) if all(places) else ()),
+        *("--nodes", str(len(set(rank_hosts))), "--ntasks", str(job.ranks)),
+        *(("--distribution", "arbitrary", "--nodelist", ",".join(rank_hosts)) if all(rank_hosts) else ()),
     )
     pmi = (f"--mpi={name}",) if (name := _pmi(job)) else ()
     return StartCommand("srun", (*SRUN, *pmi, *where, *_worker(job)), _settings(job))
@@ -295,19 +297,19 @@ def _pmi(job: Job) -> str:
 
 def flux(job: Job) -> StartCommand:
     """Flux's own launcher, within one of its instances."""
-    places = list(dict.fromkeys(_places(job)))
-    where = (f"--requires=host:{','.join(places)}",) if job.hosts else ()
-    argv = ("flux", "run", "--nodes", str(len(places)), "--ntasks", str(job.ranks), *where, *_worker(job))
+    hosts = list(dict.fromkeys(_rank_hosts(job)))
+    where = (f"--requires=host:{','.join(hosts)}",) if job.hosts else ()
+    argv = ("flux", "run", "--nodes", str(len(hosts)), "--ntasks", str(job.ranks), *where, *_worker(job))
     return StartCommand("flux", argv, _settings(job))
 
 
 def template(job: Job) -> StartCommand:
     """A command line of the user's own, with the job's figures in it."""
     starter = read_template(job.asked)
-    return StartCommand(starter.name, starter.argv(_worker(job), _places(job)), _settings(job))
+    return StartCommand(starter.name, starter.argv(_worker(job), _rank_hosts(job)), _settings(job))
 
 
-def _places(job: Job) -> list[str]:
+def _rank_hosts(job: Job) -> list[str]:
     """The host of each rank."""
     if not job.hosts:
         return ["localhost"] * job.ranks

@@ -80,7 +80,7 @@ def torus_of(machine: MachineModel) -> dict[str, list[int]] | None:
     """The dimensions of a torus and the nodes of its ranks; None for another topology."""
     if not isinstance(machine.topology, Torus):
         return None
-    return {"dimensions": list(machine.topology.dimensions), "nodes": places(machine, ranks_of(machine))}
+    return {"dimensions": list(machine.topology.dimensions), "nodes": nodes_of_ranks(machine, ranks_of(machine))}
 
 
 def builtin_models() -> list[str]:
@@ -132,12 +132,12 @@ def _content(name: str, bases_left: int) -> dict[str, Any]:
     return _merged(_content(str(path.parent / base) if is_near else base, bases_left - 1), content)
 
 
-def _parameters(table: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, str, str]]:
+def _parameters(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str]]:
     """Key, value and source of everything that has a source."""
     for name, value in table.items():
         if name in ("source", "run", "used", "structure", "not_modelled", "variant"):
             continue
-        key = f"{place}.{name}".lstrip(".")
+        key = f"{prefix}.{name}".lstrip(".")
         if isinstance(value, dict) and "source" not in table:
             yield from _parameters(value, key)
         elif isinstance(value, list) and value and isinstance(value[0], dict) and "source" not in table:
@@ -235,7 +235,7 @@ def _lines(model: Model, ranks: int) -> Iterator[_Line]:
     for link in machine.link:
         yield "link", level_of(link, machine), link.bytes_per_s or 0.0, link.latency_ns
     if machine.placement is not None:
-        yield from (("place", rank, node) for rank, node in enumerate(places(machine, ranks)))
+        yield from (("place", rank, node) for rank, node in enumerate(nodes_of_ranks(machine, ranks)))
     for prefix, classes in (("", machine.classes), ("put:", machine.put), ("get:", machine.get)):
         for name, pair_class in classes.items():
             yield "class", f"{prefix}{name}", *_condition(pair_class, machine)
@@ -294,15 +294,15 @@ def _condition(pair_class: CostClass, machine: MachineModel) -> _Line:
 
 
 def grid_edges(dimensions: Sequence[int], *, is_ring: bool) -> Iterator[tuple[int, int, int]]:
-    """Edges from each place to the next one of each dimension, and from the last to the first of a ring."""
+    """Edges from each node to the next one of each dimension, and from the last to the first of a ring."""
     stride = 1
     for level, length in enumerate(dimensions, 1):
-        for place in range(math.prod(dimensions)):
-            at = place // stride % length
+        for node in range(math.prod(dimensions)):
+            at = node // stride % length
             if at < length - 1:
-                yield place, place + stride, level
+                yield node, node + stride, level
             elif is_ring and length > 2:  # of two, one link leads both ways
-                yield place, place - at * stride, level
+                yield node, node - at * stride, level
         stride *= length
 
 
@@ -315,7 +315,7 @@ def _level_names(machine: MachineModel) -> list[str]:
     return [level.name for level in machine.topology.level] if isinstance(machine.topology, Hierarchy) else []
 
 
-def places(machine: MachineModel, ranks: int) -> list[int]:
+def nodes_of_ranks(machine: MachineModel, ranks: int) -> list[int]:
     """The node of each rank."""
     placement = machine.placement
     if placement is None:

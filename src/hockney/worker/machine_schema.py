@@ -283,7 +283,7 @@ class Mesh(_Sourced):
     @model_validator(mode="after")
     def _fits(self) -> Mesh:
         if self.shape.nodes > 4096:
-            raise ValueError(f"dimensions: a mesh has at most 4096 places, not {self.shape.nodes}")
+            raise ValueError(f"dimensions: a mesh has at most 4096 nodes, not {self.shape.nodes}")
         return self
 
 
@@ -464,7 +464,7 @@ class MachineModel(_Table):
         return self
 
     @model_validator(mode="after")
-    def _places_are_known(self) -> MachineModel:
+    def _nodes_are_known(self) -> MachineModel:
         placement, nodes = self.placement, self.topology.shape.nodes
         most = nodes * self.ranks_per_node
         if most > RANKS_MAX:

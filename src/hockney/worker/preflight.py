@@ -75,9 +75,9 @@ def preflight(
     answers, causes = _of_each(names, lambda name: _examine(name, command, starter, str(native)))
     if causes:
         raise HostsUnusable(causes, hosts, starter)
-    places: dict[tuple[str, ...], str] = {}
+    first_names: dict[tuple[str, ...], str] = {}
     for host, known in answers.items():
-        first = places.setdefault((known["machine"], known["hostname"], known["network"]), host)
+        first = first_names.setdefault((known["machine"], known["hostname"], known["network"]), host)
         if first != host:
             raise UsageError(f"{first} and {host} are one host: name it once, as {first}:2 for two ranks")
         del known["missing"]
@@ -89,7 +89,9 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
 
     Where no host answers, nothing is known, and none is lost.
     """
-    _, causes = _of_each(hosts, lambda host: _said(starter.argv(["true"], [host]), limit_s=6))  # ssh gives up after 4 s
+    _, causes = _of_each(
+        hosts, lambda host: _answer(starter.argv(["true"], [host]), limit_s=6)
+    )  # ssh gives up after 4 s
     return causes if len(causes) < len(hosts) else {}
 
 
@@ -107,7 +109,7 @@ def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[s
     return {host: known for host, known in outcomes.items() if not isinstance(known, Unusable)}, causes
 
 
-def _said(argv: Sequence[str], limit_s: float, data: bytes = b"") -> str:
+def _answer(argv: Sequence[str], limit_s: float, data: bytes = b"") -> str:
     """The output of a command on a host. Raises Unusable if it fails, or does not end."""
     try:
         done = run_program(argv, limit_s, data=data)
@@ -130,8 +132,8 @@ def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -
         for worker in known["missing"]:
             copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
         known = _ask(starter.argv(command, [host]))
-    if place := known["shared"]:
-        raise Unusable(f"others can change {place}, so its workers are not run: own it, and run chmod go-w {place}")
+    if shared := known["shared"]:
+        raise Unusable(f"others can change {shared}, so its workers are not run: own it, and run chmod go-w {shared}")
     for worker in known["missing"]:
         raise Unusable(f"the worker {worker} may not run there: is its folder mounted with noexec?")
     if needed in known["broken"]:
@@ -143,7 +145,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
     """Send a file to the program that receives it. Raises Unusable where it does not arrive as it is."""
     try:
         content = worker.read_bytes()
-        if _said(argv, 60, content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
+        if _answer(argv, 60, content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
             raise Unusable("what arrived is another file")
     except (OSError, Unusable) as error:
         raise Unusable(f"the worker {worker} is not there, and cannot be copied: {error}") from error
@@ -152,7 +154,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
 def _ask(argv: Sequence[str]) -> dict[str, Any]:
     """A host's facts. Raises Unusable."""
     started_s = time.time()
-    lines = [line.partition(" ")[::2] for line in _said(argv, 10, (_SHARED + _DESCRIBE).encode()).splitlines()]
+    lines = [line.partition(" ")[::2] for line in _answer(argv, 10, (_SHARED + _DESCRIBE).encode()).splitlines()]
     ended_s = time.time()
     if ("end", "") not in lines:
         raise Unusable(f"{argv[0]} printed no description of the host")

@@ -236,7 +236,7 @@ class WorkerSession:
 
         One that waits for a dead host is not waited for, once the other ranks have reported the time limit.
         """
-        while not self._greeted and not diagnose.unreachable(self.channel.said()):
+        while not self._greeted and not diagnose.unreachable(self.channel.output()):
             now_s = time.monotonic()
             if now_s >= deadline_s or (now_s >= self._started_s + _LONG_START_S and self._misses_host()):
                 raise TimeoutError
@@ -249,7 +249,7 @@ class WorkerSession:
         self._misses_host()
         with suppress(TimeoutError):
             return self.channel.read_line(deadline_s - GRACE_S + _REPORTS_S)
-        if diagnose.is_late(self.channel.said(self._heard_bytes)):
+        if diagnose.is_late(self.channel.output(self._heard_bytes)):
             raise TimeoutError
         return self.channel.read_line(deadline_s)
 
@@ -261,7 +261,7 @@ class WorkerSession:
 
     def _reason(self) -> str:
         """The cause, from the output since the last command. Hydra prints on standard output."""
-        return diagnose.reason(self.channel.said(self._heard_bytes)) or diagnose.reason("\n".join(self.channel.noise))
+        return diagnose.reason(self.channel.output(self._heard_bytes)) or diagnose.reason("\n".join(self.channel.noise))
 
     # ---- when it ends -----------------------------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class WorkerSession:
             return self._not_started(f"it {self._how_it_ended(exit_code)}")
         lost = self._lost_rank()
         # Each rank has its own watch, and a launcher may end the others before the first has reported.
-        said = self.channel.said(self._heard_bytes)
+        said = self.channel.output(self._heard_bytes)
         if 14 in (exit_code, lost and lost.exit) or diagnose.is_late(said):
             return self._late(doing, limit_s)
         text = diagnose.gone_ranks(said, self._ranks)
@@ -305,14 +305,14 @@ class WorkerSession:
         return WorkerDied(": ".join(filter(None, (text, reason))), remedy)
 
     def _late(self, doing: str, limit_s: float) -> WorkerTimedOut:
-        said = self.channel.said(self._heard_bytes)
+        said = self.channel.output(self._heard_bytes)
         late = diagnose.late_ranks(said, self._ranks)
         return WorkerTimedOut(doing, limit_s, late or self._reason(), diagnose.silent_ranks(said, self._ranks))
 
     def _lost_rank(self) -> LostAnswer | None:
         """The rank that a host's process reported first; one that was killed counts before those that ended."""
         lost = [self._lost] if self._lost else []
-        for line in self.channel.said(self._heard_bytes).encode().splitlines():
+        for line in self.channel.output(self._heard_bytes).encode().splitlines():
             if line.startswith(answers.PREFIX):  # of another host than rank 0's
                 with contextlib.suppress(ProtocolError):  # it may be cut short
                     answer = answers.parse(line.removeprefix(answers.PREFIX))
@@ -322,12 +322,12 @@ class WorkerSession:
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
         demand = f"each host must be {self._launch.demand}" if self._launch.demand else ""
         remedy = diagnose.remedy(f"{reason}\n{self.words()}")
-        if missed := diagnose.unreachable(self.channel.said()):
+        if missed := diagnose.unreachable(self.channel.output()):
             return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=remedy or demand)
         if self._has_option and time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
-        said = diagnose.summary(self.channel.said()) or diagnose.summary("\n".join(self.channel.noise))
-        said = diagnose.with_hosts(said, self._launch.places)
+        said = diagnose.summary(self.channel.output()) or diagnose.summary("\n".join(self.channel.noise))
+        said = diagnose.with_hosts(said, self._launch.rank_hosts)
         # A rank of ours that named the cause: its launcher has then done its part.
         remedy = remedy or ("" if said.startswith(diagnose.OURS) else demand)
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
@@ -339,7 +339,7 @@ class WorkerSession:
 
     def words(self, since: int = 0) -> str:
         """All that the job said for people: Hydra prints on standard output."""
-        return "\n".join([self.channel.said(since), *self.channel.noise])
+        return "\n".join([self.channel.output(since), *self.channel.noise])
 
     # ---- a job of several hosts -------------------------------------------------------------------------------------
 
@@ -354,4 +354,4 @@ class WorkerSession:
         for argv in self._launch.joins:
             words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
             self.channel.spawn(words, self._launch.environment)
-            self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, place=-1)
+            self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, number=-1)

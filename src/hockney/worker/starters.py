@@ -40,10 +40,10 @@ class Starter:
         """The requirement for reaching a host, for people: `reachable by ssh HOST without a password`."""
         return f"reachable by `{self.name} HOST` without a password" if self.is_shell else f"reachable by `{self.name}`"
 
-    def argv(self, command: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
-        """The command line that starts a command once for each of `places`, the host of each rank."""
-        counts = Counter(places)
-        values = {"ranks": len(places), "hosts": ",".join(counts), "per_host": max(counts.values(), default=1)}
+    def argv(self, command: Sequence[str], rank_hosts: Sequence[str]) -> tuple[str, ...]:
+        """The command line that starts a command once on each of `rank_hosts`, the host of each rank."""
+        counts = Counter(rank_hosts)
+        values = {"ranks": len(rank_hosts), "hosts": ",".join(counts), "per_host": max(counts.values(), default=1)}
         words: list[str] = []
         for word in self.words:
             if word == "{worker}":

@@ -24,10 +24,10 @@ _EXAMPLES = {  # of keys that must be there
     "source": '"data sheet"',
 }
 Model = TypeVar("Model", bound=BaseModel)
-Errors = list[tuple[str, str]]  # the place in the file, `series[1].bytes`, and the error there
+Errors = list[tuple[str, str]]  # the key in the file, `series[1].bytes`, and the error there
 
 
-def said(parse: Any, text: str) -> Any:
+def parsed(parse: Any, text: str) -> Any:
     """Parse a text. A UsageError becomes a ValueError, which pydantic collects."""
     try:
         return parse(text)
@@ -58,7 +58,7 @@ def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model
     """A file as a model; `what` names the file's kind.
 
     `check` finds errors that the models do not know, in a file of the right form. Raises UsageError: a file that cannot
-    be read, or all its errors with their places.
+    be read, or all its errors with their keys.
     """
     model = validated(read_toml(path, what), str(path), whole)
     wrong = check(model) if check is not None else []
@@ -78,7 +78,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def validated(content: Mapping[str, Any], name: str, whole: type[Model]) -> Model:
-    """The content of the file of that name, as a model. Raises UsageError with all errors and their places."""
+    """The content of the file of that name, as a model. Raises UsageError with all errors and their keys."""
     try:
         return whole.model_validate(content, context=FROM_FILE)
     except ValidationError as error:
@@ -86,16 +86,16 @@ def validated(content: Mapping[str, Any], name: str, whole: type[Model]) -> Mode
 
 
 def _refusal(path: str, wrong: Errors) -> UsageError:
-    lines = (f"  {_for_people(place)}: {message}" for place, message in wrong)
+    lines = (f"  {_for_people(key)}: {message}" for key, message in wrong)
     return UsageError("\n".join([f"{path} has {counted(len(wrong), 'error')}:", *lines]))
 
 
-def _for_people(place: str) -> str:
+def _for_people(key: str) -> str:
     """`series[1].bytes` -> `bytes of the 2nd [[series]]`: readers of a file count from 1."""
-    place = re.sub(r"\[(\d+)\]", lambda number: f"[{int(number[1]) + 1}]", place)
-    table = re.fullmatch(rf"({'|'.join(_TABLES)})\[(\d+)\](?:\.(.+))?", place)
+    key = re.sub(r"\[(\d+)\]", lambda number: f"[{int(number[1]) + 1}]", key)
+    table = re.fullmatch(rf"({'|'.join(_TABLES)})\[(\d+)\](?:\.(.+))?", key)
     if table is None:
-        return place or "the file"
+        return key or "the file"
     return f"{f'{table[3]} of ' if table[3] else ''}the {ordinal(int(table[2]))} [[{table[1]}]]"
 
 
@@ -106,11 +106,11 @@ def _missing(key: str) -> str:
 
 
 def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
-    """The errors of pydantic with their places, the value, and the nearest name for an unknown key."""
+    """The errors of pydantic with their keys, the value, and the nearest name for an unknown key."""
     wrong = []
     for item in error.errors():
         model, words = _walked(whole, item["loc"])
-        place = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words).lstrip(".")
+        key = "".join(f"[{word}]" if isinstance(word, int) else f".{word}" for word in words).lstrip(".")
         message, shown = item["msg"].removeprefix("Value error, "), str(item["input"])[:40]
         if item["type"] == "extra_forbidden":
             fields = model.model_fields
@@ -125,29 +125,29 @@ def _form_errors(error: ValidationError, whole: type[BaseModel]) -> Errors:
             message = f"{shown}: it should be a table"
         elif item["type"] != "value_error":
             message = f"{shown}: {message[0].lower()}{message[1:]}"
-        wrong.append((place, message))
+        wrong.append((key, message))
     return wrong
 
 
-def _walked(model: type[BaseModel], place: Sequence[int | str]) -> tuple[type[BaseModel], list[int | str]]:
-    """The model of the table that a place is in, and the place without the kinds that pydantic adds to it."""
+def _walked(model: type[BaseModel], key: Sequence[int | str]) -> tuple[type[BaseModel], list[int | str]]:
+    """The model of the table that a key is in, and the key without the kinds that pydantic adds to it."""
     words: list[int | str] = []
-    for word in place:
+    for word in key:
         field = next((field for name, field in model.model_fields.items() if word in (name, field.alias)), None)
         if field is not None:
-            model = _model_in(field.annotation, place) or model
+            model = _model_in(field.annotation, key) or model
         elif "kind" in model.model_fields and word == model.model_fields["kind"].default:
             continue
         words.append(word)
     return model, words
 
 
-def _model_in(annotation: Any, place: Sequence[int | str]) -> type[BaseModel] | None:
-    """The first model within an annotation; for a union by tag the one with the place's tag."""
+def _model_in(annotation: Any, key: Sequence[int | str]) -> type[BaseModel] | None:
+    """The first model within an annotation; for a union by tag the one with the key's tag."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    models = [model for part in get_args(annotation) if (model := _model_in(part, place)) is not None]
-    tagged = [model for model in models if "kind" in model.model_fields and model.model_fields["kind"].default in place]
+    models = [model for part in get_args(annotation) if (model := _model_in(part, key)) is not None]
+    tagged = [model for model in models if "kind" in model.model_fields and model.model_fields["kind"].default in key]
     return next(iter(tagged or models), None)
 
 

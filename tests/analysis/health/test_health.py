@@ -14,7 +14,7 @@ from tests.matrix import matrix
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
 from hockney.analysis.health.matrices import LOST
-from hockney.analysis.health.places import fast_hosts, locate
+from hockney.analysis.health.parts import fast_hosts, locate
 from hockney.analysis.pairs import partners
 from hockney.model import PointStatus
 from hockney.results.store import Store
@@ -477,7 +477,7 @@ def test_a_reason_that_another_one_includes_is_printed_once(tmp_path: Path) -> N
 def test_half_of_its_pairs_is_not_most_of_a_host() -> None:
     pairs = list(itertools.permutations(range(5), 2))
     for bad, named in (({(0, 1), (0, 2)}, False), ({(0, 1), (0, 2), (0, 3)}, True)):
-        places = locate(pairs, lambda pair, bad=bad: pair in bad).places  # type: ignore[misc]
+        places = locate(pairs, lambda pair, bad=bad: pair in bad).parts  # type: ignore[misc]
         assert any(place.to is None for place in places) is named
 
 
@@ -493,14 +493,14 @@ def test_more_than_three_links_and_a_tenth_of_all_are_many(slow: int, are_many: 
     bad = {(2 * number, 2 * number + 1) for number in range(slow)}
     found = locate(list(itertools.permutations(range(8), 2)), lambda pair: pair in bad)
     assert (found.are_many, set(found.unclear)) == (are_many, bad if are_many else set())
-    assert len(found.places) == (0 if are_many else slow)
+    assert len(found.parts) == (0 if are_many else slow)
 
 
 def test_the_host_with_the_largest_part_of_its_pairs_bad_comes_first() -> None:
     """n2 receives from two hosts only, badly from both; without these, n1 sends badly to two of four."""
     pairs = [(a, b) for a, b in itertools.permutations(range(6), 2) if b != 1 or a in (0, 2)]
     found = locate(pairs, lambda pair: pair in {(0, 1), (2, 1), (0, 2), (0, 3)})
-    assert [(place.hosts, place.to, place.way) for place in found.places] == [
+    assert [(place.hosts, place.to, place.way) for place in found.parts] == [
         ((1,), None, "receiving"),
         ((0,), 2, "sending"),
         ((0,), 3, "sending"),
@@ -510,7 +510,7 @@ def test_the_host_with_the_largest_part_of_its_pairs_bad_comes_first() -> None:
 def test_hosts_come_in_order_and_of_one_host_all_bad_pairs_are_shown() -> None:
     pairs = list(itertools.permutations(range(8), 2))
     bad = {*sends(6, 8), *sends(1, 8)}
-    first, second = locate(pairs, lambda pair: pair in bad).places
+    first, second = locate(pairs, lambda pair: pair in bad).parts
     assert ((first.hosts, first.way), (second.hosts, second.way)) == (((1,), "sending"), ((6,), "sending"))
     assert [set(first.pairs), set(second.pairs)] == [{*sends(1, 8)}, {*sends(6, 8)}]
 

@@ -22,7 +22,7 @@ from hockney.errors import UsageError
 from hockney.model import DIGITS, NOT_MEASURED, MachineProbe, Point, PointStatus, RunInfo
 from hockney.results.runs import Run, Series, states_together
 from hockney.results.store import Store
-from hockney.stats import CONFIDENCE, State, place
+from hockney.stats import CONFIDENCE, State, state_order
 from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, shifts
 from hockney.stats.states import is_state
 
@@ -49,7 +49,7 @@ class RunSeries:
 
     def states_against(self, other: RunSeries) -> list[str]:
         """Its states in order; `near, contended compared with run 2` where the run alone has another name."""
-        states = sorted(self.times_ns, key=place)
+        states = sorted(self.times_ns, key=state_order)
         alike = (is_state(state, State(self.names[state], None)) or state == self.names[state] for state in states)
         compared = f" compared with run {other.series.run.id}"
         return [state if is_alike else state + compared for state, is_alike in zip(states, alike, strict=True)]
@@ -236,7 +236,7 @@ def most_telling(base: RunSeries, new: RunSeries) -> str | None:
         is_quiet = not State(state, None).is_contended
         return can_decide(*launches), is_shown, is_quiet, min(launches), sum(launches), measurements
 
-    return max(sorted(base.times_ns.keys() & new.times_ns.keys(), key=place), key=weight, default=None)
+    return max(sorted(base.times_ns.keys() & new.times_ns.keys(), key=state_order), key=weight, default=None)
 
 
 def _medians_ns(launches: _Launches) -> list[float]:

@@ -15,8 +15,8 @@ from hockney.model import Launch, RunStatus
 from hockney.results.runs import Run
 from hockney.worker.catalogue import split_name
 
-# Name -> its place in the facts (machine/facts.py), the most informative first.
-_FACTS: dict[str, str] = read_toml(Path(__file__).with_suffix(".toml"))["place"]
+# Name -> its path in the facts (machine/facts.py), the most informative first.
+_FACTS: dict[str, str] = read_toml(Path(__file__).with_suffix(".toml"))["path"]
 _VERSION = re.compile(r"-\d.*")  # of a library
 
 

@@ -28,7 +28,7 @@ from hockney.suites import SOME, Fraction, Launches, Names, Options, Ranks, Seco
 from hockney.suites.words import as_pairs, check_words, each_of, filled
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
-from hockney.worker.toml_models import read_model, said
+from hockney.worker.toml_models import parsed, read_model
 
 
 def _limit(sign: str, parse: Any, example: str) -> Any:
@@ -38,7 +38,7 @@ def _limit(sign: str, parse: Any, example: str) -> Any:
             raise ValueError(
                 f"'{value}' is not a limit that begins with {sign}: write for example \"{sign} {example}\""
             )
-        limit: float = said(parse, text.removeprefix(sign).strip())
+        limit: float = parsed(parse, text.removeprefix(sign).strip())
         return limit
 
     return BeforeValidator(read)
@@ -47,7 +47,7 @@ def _limit(sign: str, parse: Any, example: str) -> Any:
 def _state(value: Any) -> State:
     if not isinstance(value, str):
         raise ValueError(f"'{value}' is not a state of the machine: write for example \"near\"")
-    state: State = said(parse_state, value)
+    state: State = parsed(parse_state, value)
     return state
 
 
@@ -134,21 +134,21 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
 def _check_limits(limits: Expectations, catalogue: Catalogue) -> Iterable[tuple[str, str]]:
     """Tables without a limit, and keys that do not apply to their pattern."""
     for number, table in enumerate(limits.expect):
-        place, given = f"expect[{number}]", table.model_fields_set
+        key, given = f"expect[{number}]", table.model_fields_set
         if not given & {"latency_ns", "bandwidth_bytes_per_s"}:
-            yield place, 'no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"'
+            yield key, 'no limit: give latency = "<= 1.5 us" or bandwidth = ">= 2 GB/s"'
         pattern = catalogue.patterns.get(table.pattern)
         if pattern is None:
             continue
         if table.pair_class and not {"source", "target"} <= {option.name for option in pattern.options}:
-            yield f"{place}.pair_class", f"{pattern.name} has no source and target, so it has no pairs to choose"
+            yield f"{key}.pair_class", f"{pattern.name} has no source and target, so it has no pairs to choose"
         if table.bandwidth_bytes_per_s is None:
             continue
         if not pattern.sized:
             fix = 'give latency = "<= 1.5 us" instead'
-            yield f"{place}.bandwidth", f"{pattern.name} counts no bytes, so it has no bandwidth: {fix}"
+            yield f"{key}.bandwidth", f"{pattern.name} counts no bytes, so it has no bandwidth: {fix}"
         elif 0 in table.bytes:
-            yield place, "messages of 0 B have no bandwidth: leave 0 out of bytes, or give only latency"
+            yield key, "messages of 0 B have no bandwidth: leave 0 out of bytes, or give only latency"
 
 
 class Outcome(enum.Enum):

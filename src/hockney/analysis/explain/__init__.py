@@ -17,7 +17,7 @@ from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject, as_warned, load_of
 from hockney.analysis.health import health_of
 from hockney.analysis.impact import greatest_impacts
-from hockney.analysis.repeat import same_places
+from hockney.analysis.repeat import same_placement
 from hockney.errors import Fix
 from hockney.model import split_placed
 from hockney.results.runs import Run
@@ -86,7 +86,7 @@ def _with_suite(gap: NotChecked, run: Run) -> NotChecked:
         return gap
     transports = dict.fromkeys(split_placed(series.point.transport)[0] for series in run.series)
     chosen = info.plan.get("virtual") or (transports if info.plan.get("hosts") else ())
-    where = *(("-t", ",".join(chosen)) if chosen else ()), *same_places(info.plan)
+    where = *(("-t", ",".join(chosen)) if chosen else ()), *same_placement(info.plan)
     return replace(gap, how=Fix("measure suite", ("hockney", "run", suite, *where), {"suite": suite}))
 
 

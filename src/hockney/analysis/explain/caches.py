@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
 from hockney.analysis.explain.switches import protocol_jumps
 from hockney.analysis.finding import Absence, Finding, NotChecked
-from hockney.analysis.repeat import same_places
+from hockney.analysis.repeat import same_placement
 from hockney.errors import Fix
 from hockney.results.traits import transport_traits
 from hockney.stats.fit import Estimate
@@ -44,7 +44,7 @@ def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
             continue
         # With a protocol switch in between, the cost of the cache is not known.
         jumps = protocol_jumps(curve, reading)
-        if not any(within[0] < jump.place[1] and jump.place[0] < beyond[0] for jump in jumps):
+        if not any(within[0] < jump.between[1] and jump.between[0] < beyond[0] for jump in jumps):
             facts = {
                 "level": level,
                 "cache_bytes": cache_bytes,
@@ -76,7 +76,7 @@ def _not_reached(curves: Iterable[MeasuredCurve], reading: Reading) -> NotChecke
     sizes = [size for _, size in caches]
     low, high = 1 << (min(sizes) // 4).bit_length() - 1, 1 << (2 * max(sizes) - 1).bit_length()
     words = f"{bytes_word(low)}:{bytes_word(high)}"
-    command = ("hockney", "run", longest.pattern, *same_places(reading.plan, longest.transport), "--bytes", words)
+    command = ("hockney", "run", longest.pattern, *same_placement(reading.plan, longest.transport), "--bytes", words)
     fix = Fix("measure sizes", command, run_facts=reading.facts)
     facts = {"caches": [f"L{level} ({format_bytes(size)})" for level, size in caches]}
     return NotChecked(Absence.INSUFFICIENT_DATA, why="both sides of caches", facts=facts, how=fix)

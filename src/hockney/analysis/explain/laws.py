@@ -150,7 +150,7 @@ def is_off(odd: Odd, rest: float) -> bool:
 def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float]:
     """Figures over the law of the others, and how far off it the farthest of the others is.
 
-    The law is the least squares of relative errors, so its time at a place is a sum of the others' times.
+    The law is the least squares of relative errors, so its time at a point is a sum of the others' times.
     """
     import numpy as np
 

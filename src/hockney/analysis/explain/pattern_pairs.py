@@ -15,7 +15,7 @@ _TURNS = (0.75, 1.33)  # the time over one direction's alone; 1 if they take tur
 
 def duplex(reading: Reading) -> list[Finding] | NotChecked:
     """Two-way time per message over the one-way time: 0.5 if both directions run concurrently, 1 if they take turns."""
-    pairs = list(alike(reading, "twoway", "oneway"))
+    pairs = list(same_setting(reading, "twoway", "oneway"))
     if not pairs:
         return NotChecked(Absence.NOT_MEASURED, why="both directions")
     return [finding for two_way, one_way in pairs if (finding := _duplex(two_way, one_way)) is not None]
@@ -76,7 +76,7 @@ def _peak(curve: MeasuredCurve) -> Estimate | None:
     return max(rates, key=lambda rate: rate.value, default=None)
 
 
-def alike(reading: Reading, pattern: str, other: str) -> Iterator[tuple[MeasuredCurve, MeasuredCurve]]:
+def same_setting(reading: Reading, pattern: str, other: str) -> Iterator[tuple[MeasuredCurve, MeasuredCurve]]:
     """Curves of two patterns on one transport with the same options, if the second has options."""
     for first, second in itertools.product(reading.of(pattern), reading.of(other)):
         if is_like(first, second) and (first.options == second.options or not second.options):

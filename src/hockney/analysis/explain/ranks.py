@@ -12,9 +12,9 @@ from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.finding import Absence, Facts, Finding, NotChecked, Subject, as_warned
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import usual
-from hockney.analysis.health.places import fast_hosts, locate
+from hockney.analysis.health.parts import fast_hosts, locate
 from hockney.analysis.pairs import FARTHEST, PairMatrix, whole_hosts
-from hockney.analysis.repeat import hosts_of, same_hosts, same_places
+from hockney.analysis.repeat import hosts_of, same_hosts, same_placement
 from hockney.errors import Fix
 from hockney.model import Point, pattern_text
 from hockney.results.traits import pattern_traits, transport_traits
@@ -63,7 +63,7 @@ def slow_links(reading: Reading) -> list[Finding] | NotChecked:
                 "timed": len(of_links),
                 **({"common_ranks": sorted(common)} if common else {}),
             }
-            fix = Fix("measure all pairs", ("hockney", "run", "allpairs", *same_places(reading.plan)))
+            fix = Fix("measure all pairs", ("hockney", "run", "allpairs", *same_placement(reading.plan)))
             findings.append(Finding("slow rank or pair", subject, facts, "", fix, times.value - 1))
     return findings
 
@@ -115,13 +115,13 @@ def _slow_hosts(matrix: PairMatrix, run: int | None) -> tuple[list[Finding], Not
 
     located = locate(times, is_slow)
     findings = []
-    for place in located.places:
-        known = [time for pair in place.pairs if (time := times[pair].estimate) is not None]
-        if place.to is None and len(place.hosts) == 1 and known:
-            time, others = Estimate.of_all(known), {host for pair in place.pairs for host in pair} - {*place.hosts}
+    for part in located.parts:
+        known = [time for pair in part.pairs if (time := times[pair].estimate) is not None]
+        if part.to is None and len(part.hosts) == 1 and known:
+            time, others = Estimate.of_all(known), {host for pair in part.pairs for host in pair} - {*part.hosts}
             facts = {
-                "host": names[place.hosts[0]],
-                "way": place.way,
+                "host": names[part.hosts[0]],
+                "way": part.way,
                 "time_ns": time,
                 "usual_ns": usual_ns,
                 "slower_ratio": time.value / usual_ns,
@@ -144,7 +144,7 @@ def _slow_hosts(matrix: PairMatrix, run: int | None) -> tuple[list[Finding], Not
 
 
 def _times_of_hosts(matrix: PairMatrix, names: Sequence[str]) -> dict[Pair, Interval]:
-    """From each host to each other one, by their places in `names`: of several pairs of ranks the median one."""
+    """From each host to each other one, by their indices in `names`: of several pairs of ranks the median one."""
     of_hosts: dict[Pair, list[Interval]] = {}
     for a, b in itertools.permutations(range(matrix.ranks), 2):
         time = matrix.time(a, b)

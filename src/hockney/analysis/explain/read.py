@@ -193,6 +193,6 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
         busy = load_of(run.warnings)
         facts = {"streams": len(short), "example": str(short[0]), **({"busy": busy.cause} if busy else {})}
         yield Note("short streams", facts)
-    places = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})
-    if places:
-        yield Note("oversubscribed", {"places": places})
+    shared = sorted({f"{curve.transport}, {curve.ranks} ranks" for curve in curves if curve.oversubscribed})
+    if shared:
+        yield Note("oversubscribed", {"places": shared})

@@ -19,7 +19,7 @@ from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, s
 from hockney.analysis.explain.shape import curves_of_shapes, no_shape
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
 from hockney.analysis.finding import Finding, NotChecked
-from hockney.analysis.repeat import same_places
+from hockney.analysis.repeat import same_placement
 from hockney.errors import Fix
 from hockney.model import IMPORTED
 from hockney.stats import time_of
@@ -117,14 +117,14 @@ def _slow_size(curve: MeasuredCurve, fit: SegmentFit, at: int) -> Finding | None
 def _judged(
     curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment, reading: Reading
 ) -> tuple[Switch, Answer, int] | None:
-    """A jump with its place and height, and how many rounds measured both ends of its place; None: there is no jump.
+    """A jump with its sizes and height, and how many rounds measured both of its sizes; None: there is no jump.
 
-    Where the intervals leave several places, the height is the fit's; else that between neighbouring sizes.
+    Where the intervals leave several sizes, the height is the fit's; else that between neighbouring sizes.
     """
     at, sign = _step(curve, fitted)
     lower, upper = curve.points[at - 1 : at + 1]
-    if fitted.is_jump and not fitted.is_placed:
-        lower, upper = (curve.points[curve.sizes.index(size)] for size in fitted.place)
+    if fitted.is_jump and not fitted.is_located:
+        lower, upper = (curve.points[curve.sizes.index(size)] for size in fitted.between)
     # Not of published figures, or of several pairs. Several imported outputs have no rounds in common.
     is_measured = bool(lower.measurements and upper.measurements) and IMPORTED not in reading.plan
     if fitted.is_jump and not is_measured:
@@ -137,12 +137,12 @@ def _judged(
         return fitted, "unknown", len(ratios)
     over = over or upper.time_ns / lower.time_ns
     switch = _between(over, before, after, lower, upper)
-    if not fitted.is_jump:  # it may be one, if it is a quarter at every place between the two sizes
-        places = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
-        is_large = min(sign * places.low, sign * places.high) >= _LARGE and not switch.bend
-        return (replace(switch, place=fitted.place), "wide", 0) if is_large else None
+    if not fitted.is_jump:  # it may be one, if it is a quarter wherever it is between the two sizes
+        heights = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
+        is_large = min(sign * heights.low, sign * heights.high) >= _LARGE and not switch.bend
+        return (replace(switch, between=fitted.between), "wide", 0) if is_large else None
     relative, is_jump = switch.relative, sign * switch.relative.value >= JUMP
-    if not fitted.is_placed:
+    if not fitted.is_located:
         return fitted, "jump" if is_jump else "unknown", len(ratios)
     if not is_jump and max(abs(relative.low), abs(relative.high)) < abs(fitted.relative.value) / 2:
         return switch, "drift", len(ratios)
@@ -158,8 +158,8 @@ def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint,
     at_lower, at_upper = ([bound * by - 1 for bound in (over.value, over.low, over.high)] for by in (led, 1 / grown))
     relative = _enclosing(at_lower, at_upper)
     jump = _enclosing([part * below_ns for part in at_lower], [part * below_ns * grown for part in at_upper])
-    place = lower.bytes, upper.bytes
-    return Switch(*place, jump, relative, bend=relative.low <= 0 <= relative.high, place=place)
+    between = lower.bytes, upper.bytes
+    return Switch(*between, jump, relative, bend=relative.low <= 0 <= relative.high, between=between)
 
 
 def _enclosing(first: Sequence[float], second: Sequence[float]) -> Estimate:
@@ -170,11 +170,11 @@ def _enclosing(first: Sequence[float], second: Sequence[float]) -> Estimate:
 def _switch(
     curve: MeasuredCurve, switch: Switch, answer: Answer, rounds: int, thresholds: Sequence[Threshold], reading: Reading
 ) -> Finding:
-    """Confirmed if its place is known to an eighth, or to a factor of two next to a documented limit.
+    """Confirmed if it is known to an eighth, or to a factor of two next to a documented limit.
 
     Between more distant sizes a cache, or any smooth curve, may cause an equal rise.
     """
-    below, above = switch.place
+    below, above = switch.between
     subject, facts = subject_of(curve, (below, above)), {"below_bytes": below, "above_bytes": above}
     part = switch.relative
     effect = abs(part.value) if switch.bend else min(abs(part.low), abs(part.high))
@@ -213,14 +213,14 @@ def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Thre
 
     A message that just fills a limit may already take longer.
     """
-    within = ((switch.below_bytes, switch.above_bytes), switch.place)
+    within = ((switch.below_bytes, switch.above_bytes), switch.between)
     known = ([each for each in thresholds if each.lies_between(below, above + 1)] for below, above in within)
     return next((limits for limits in known if limits), [])
 
 
 def _may_be_caches(switch: Switch) -> bool:
-    """Whether a cache may explain a jump: a rise, not at one place, and no larger than slow memory's (2 GB/s)."""
-    is_close = switch.place[1] <= _CLOSE * switch.place[0]
+    """Whether a cache may explain a jump: a rise, not at one size, and no larger than slow memory's (2 GB/s)."""
+    is_close = switch.between[1] <= _CLOSE * switch.between[0]
     return 0 < switch.jump_ns.value <= switch.above_bytes / 2 and not is_close
 
 
@@ -239,7 +239,7 @@ def _fix(curve: MeasuredCurve, below: int, above: int, reading: Reading) -> Fix:
     low = max(grain, 1 << max(0, below.bit_length() - 4)) if below else 0
     high = min(1 << ((above - 1).bit_length() + 3), BYTES_MAX)
     longer = ["--time", f"{2 * reading.plan['time_s']:.15g}s"] if reading.plan.get("exact") else []
-    where = same_places(reading.plan, curve.transport)
+    where = same_placement(reading.plan, curve.transport)
     command = ["hockney", "run", curve.pattern, *where, "-n", str(curve.ranks), *options]
     command += ["--bytes", f"{bytes_word(low)}:{bytes_word(high)}", "--refine", "--launches", "1", *longer]
     return Fix("measure between", tuple(command), run_facts=reading.facts)
@@ -262,15 +262,15 @@ def _bend(
     """The finding; `effect` is the change of the time at the last size of the upper segment."""
     known = _documented_at(switch, thresholds)
     facts: dict[str, Any] = {
-        "below_bytes": switch.place[0],
-        "above_bytes": switch.place[1],
+        "below_bytes": switch.between[0],
+        "above_bytes": switch.between[1],
         "before_ns_per_byte": below.ns_per_byte,
         "after_ns_per_byte": above.ns_per_byte,
         "slope_ratio": above.ns_per_byte / below.ns_per_byte,
     }
     return Finding(
         "bend",
-        subject_of(curve, switch.place),
+        subject_of(curve, switch.between),
         facts | (known[0].facts if known else {}),
         cause="documented" if known else "",
         effect=abs(above.time_ns(above.last_bytes) / below.time_ns(above.last_bytes) - 1),

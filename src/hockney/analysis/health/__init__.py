@@ -12,7 +12,7 @@ from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
 from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
-from hockney.analysis.health.places import Located
+from hockney.analysis.health.parts import Located
 from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
 from hockney.model import PointStatus
@@ -38,8 +38,8 @@ class Health:
 def health_of(run: Run) -> Health:
     """Every fault that a run shows. Raises UsageError for a run of other hosts than the suite's."""
     known = matrices_of(run)
-    slow, late = faults.slow_places(known), faults.late_places(known)
-    lossy = faults.lossy_places(known, slow)
+    slow, late = faults.slow_parts(known), faults.late_parts(known)
+    lossy = faults.lossy_parts(known, slow)
     hosts = run.facts.get("hosts", [])
     differing, unsaid = differences(hosts, run.info.plan.get("interface"))
     findings = [
@@ -51,13 +51,11 @@ def health_of(run: Run) -> Health:
     located = {"bandwidth": slow, "latency": late, "lost messages": lossy}
     transport = next((series.point.transport for series in run.series), "")
     gaps = list(_failures(known, run))  # first: a host may have died
+    gaps += [_unclear(known, what, parts, run.info.plan, transport) for what, parts in located.items() if parts.unclear]
     gaps += [
-        _unclear(known, what, places, run.info.plan, transport) for what, places in located.items() if places.unclear
-    ]
-    gaps += [
-        NotChecked(Absence.INSUFFICIENT_DATA, what, *_two_kinds(known, what, places.fast))
-        for what, places in located.items()
-        if places.fast
+        NotChecked(Absence.INSUFFICIENT_DATA, what, *_two_kinds(known, what, parts.fast))
+        for what, parts in located.items()
+        if parts.fast
     ]
     if not (known.bytes_per_s or gaps):
         gaps.append(NotChecked(Absence.NOT_MEASURED, "bandwidth", "time was up"))

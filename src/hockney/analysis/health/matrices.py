@@ -44,7 +44,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Matrices:
-    """By pairs of places in `hosts`, from the first to the second.
+    """By pairs of indices in `hosts`, from the first to the second.
 
     `bytes_per_s` and `sent` are those of flows, with all pairs of a round at once; latencies, and those of the fastest
     messages, are half a round trip of a short message, the same both ways.

@@ -104,8 +104,8 @@ def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str,
         return dict(models)
     contents = {name: _copied(model) for name, model in models.items()}
     for change in changes:
-        places = [place for content in contents.values() for place in _places(content, change)]
-        if not sum(place.change(change) for place in places):
+        entries = [entry for content in contents.values() for entry in _entries(content, change)]
+        if not sum(entry.change(change) for entry in entries):
             known = dict.fromkeys(name for model in models.values() for name in parameters_of(model))
             why = "the model has no such cost" if change.value is None else "that is so already"
             raise UsageError(f"'{change.word}' changes nothing, as {why}: change one of {', '.join(known)}")
@@ -119,8 +119,8 @@ def changed(models: Mapping[str, Model], changes: Sequence[Change]) -> dict[str,
 def parameters_of(model: Model) -> list[str]:
     """The names of the parameters that a model has numbers above 0 of; that of computing always counts."""
     content = _copied(model)
-    places = {name: _of_parameter(content, parameter) for name, parameter in PARAMETERS.items()}
-    return [name for name, of_name in places.items() if any(place.table.get(place.key) for place in of_name)]
+    entries = {name: _of_parameter(content, parameter) for name, parameter in PARAMETERS.items()}
+    return [name for name, of_name in entries.items() if any(entry.table.get(entry.key) for entry in of_name)]
 
 
 def improvements(models: Iterable[Model]) -> list[Change]:
@@ -136,11 +136,11 @@ def _copied(model: Model) -> dict[str, Any]:
     return content
 
 
-# ---- places in a model's content -------------------------------------------------------------------------------------
+# ---- entries in a model's content ------------------------------------------------------------------------------------
 
 
 @dataclass
-class _Place:
+class _Entry:
     """A value of a table, and the table whose `source` names its origin."""
 
     table: dict[str, Any]
@@ -177,34 +177,34 @@ class _Place:
         return int(scaled) if isinstance(value, int) and float(scaled).is_integer() else scaled
 
 
-def _places(content: dict[str, Any], change: Change) -> Iterator[_Place]:
-    """The places in the content that a change affects. Raises UsageError for an unknown key."""
+def _entries(content: dict[str, Any], change: Change) -> Iterator[_Entry]:
+    """The entries in the content that a change affects. Raises UsageError for an unknown key."""
     parameter = PARAMETERS.get(change.key)
     if parameter is None:
         yield from _of_key(content, change)
     elif change.added_ns is not None and parameter.added_to is not None:
-        yield from (_Place(segment, parameter.added_to, segment) for segment in _segments(content))
-        yield from (_Place(stream, parameter.of_stream[0], stream) for stream in _tables(content, "stream"))
+        yield from (_Entry(segment, parameter.added_to, segment) for segment in _segments(content))
+        yield from (_Entry(stream, parameter.of_stream[0], stream) for stream in _tables(content, "stream"))
         if parameter.added_to == "latency":
-            yield from (_Place(table, "per_round_ns", table) for table in _tables(content, "barrier"))
+            yield from (_Entry(table, "per_round_ns", table) for table in _tables(content, "barrier"))
     else:
         yield from _of_parameter(content, parameter)
 
 
-def _of_parameter(content: dict[str, Any], parameter: Parameter) -> Iterator[_Place]:
+def _of_parameter(content: dict[str, Any], parameter: Parameter) -> Iterator[_Entry]:
     costs = [(segment, name) for segment in _segments(content) for name in parameter.of_message]
     costs += [(stream, name) for stream in _tables(content, "stream") for name in parameter.of_stream]
     for table, name in costs:
         cost = table.get(name)
         if isinstance(cost, dict):
-            yield from (_Place(cost, part, table, parameter.is_rate) for part in parameter.parts if part in cost)
+            yield from (_Entry(cost, part, table, parameter.is_rate) for part in parameter.parts if part in cost)
         elif cost is not None and "fixed_ns" in parameter.parts:
-            yield _Place(table, name, table, parameter.is_rate)
+            yield _Entry(table, name, table, parameter.is_rate)
     if "cpu.compute_factor" in parameter.others:
         content.setdefault("cpu", {"source": ""}).setdefault("compute_factor", 1.0)
     for key in parameter.others:
-        place, _, name = key.partition(".")
-        yield from (_Place(table, name, table) for table in _tables(content, place) if name in table)
+        above, _, name = key.partition(".")
+        yield from (_Entry(table, name, table) for table in _tables(content, above) if name in table)
 
 
 def _segments(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -220,7 +220,7 @@ def _tables(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
 
 
-def _of_key(content: dict[str, Any], change: Change) -> Iterator[_Place]:
+def _of_key(content: dict[str, Any], change: Change) -> Iterator[_Entry]:
     """The values that a key of the file means: one of each table of a list."""
     *path, last = change.key.split(".")
     top = {field.alias or name for name, field in MachineModel.model_fields.items()}
@@ -241,7 +241,7 @@ def _of_key(content: dict[str, Any], change: Change) -> Iterator[_Place]:
     is_new = change.factor is None and bool(before or last in top)  # whether the model takes it is seen by its checks
     if not is_new and not any(last in table for table, _ in tables):
         raise _unknown_key(last, before, tables)
-    yield from (_Place(table, last, source) for table, source in tables if is_new or last in table)
+    yield from (_Entry(table, last, source) for table, source in tables if is_new or last in table)
 
 
 def _unknown_key(name: str, before: str, tables: Sequence[tuple[Mapping[str, Any], object]]) -> UsageError:

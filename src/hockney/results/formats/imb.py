@@ -32,7 +32,7 @@ def _read(table: OutputTable) -> list[Output]:
         transport="mpi",
         ranks=number_said(r"(?:#\s+#processes\s*=|groups of)\s*(\d+)", table.heading),
         timed=_TIMED.get(main, "slowest"),
-        options=table.said,
+        options=table.heading_says,
         is_sized="#bytes" in table.titles,
         rate=None if pattern == "ring" else rate,
     )

@@ -36,10 +36,10 @@ def _read(table: OutputTable) -> list[Output]:
     tool = version[1] if version else "nccl-tests"
     times = [at for at, title in enumerate(titles) if re.match("(cpu)?time", title)]
     outputs = []
-    for place, start, end in zip(({}, {"place": "in"}), times, [*times[1:], None], strict=False):
+    for buffers, start, end in zip(({}, {"place": "in"}), times, [*times[1:], None], strict=False):
         rows = [(line, cells[: times[0]] + cells[start:end]) for line, cells in table.rows]
         half = replace(table, titles=titles[: times[0]] + titles[start:end], rows=rows)
-        base = Output(tool, pattern, "nccl", ranks or None, timed="mean", options=table.said | place)
+        base = Output(tool, pattern, "nccl", ranks or None, timed="mean", options=table.heading_says | buffers)
         outputs += curves(half, base, titles[start], keys=_KEYS, rates=_RATES, repeats=True)
     return outputs
 
@@ -59,7 +59,7 @@ def _tables(document: Document) -> Iterable[OutputTable]:
     table = OutputTable(FORMAT, 1, titles, "\n".join(heading))
     for number, row in enumerate(document["results"], 1):
         cells = [str(row[name]).strip() for name in front]
-        for figures in (row.get(place) or {} for place in ("out_of_place", "in_place")):
+        for figures in (row.get(buffers) or {} for buffers in ("out_of_place", "in_place")):
             cells += [str(figures.get(name, figures.get("cpu_time"))) for name in _JSON_KEYS]
         table.rows.append((number, cells))
     yield table

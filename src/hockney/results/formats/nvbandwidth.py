@@ -42,7 +42,7 @@ def _tables(document: Document) -> Iterable[OutputTable]:
         if case["status"] in ("Error", "Not Found") or "error" in case:
             raise FormatError(f"its run failed: {case['name']}: {case.get('error', case['status'])}")
         unit, matrix = _UNIT.search(case.get("bandwidth_description", "")), case.get("bandwidth_matrix", [[]])
-        titles = ["row", *(f"{place} ({unit[1] if unit else 'GB/s'})" for place in range(len(matrix[0])))]
+        titles = ["row", *(f"{column} ({unit[1] if unit else 'GB/s'})" for column in range(len(matrix[0])))]
         rows = [(number, [str(cell) for cell in (number, *row)]) for number, row in enumerate(matrix)]
         if {len(cells) for _, cells in rows} != {len(titles)}:
             raise ValueError("a matrix has rows of one length")

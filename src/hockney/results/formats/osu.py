@@ -42,7 +42,7 @@ def _read(table: OutputTable) -> list[Output]:
     name = test[2] if "_" in first else rest
     as_named = "osu_" + re.sub(r"\W+", "_", name.removeprefix("MPI_")).strip("_").lower()
     pattern, timed = (PATTERNS if api == "mpi" else {}).get(name, (as_named, "mean"))
-    options = table.said
+    options = table.heading_says
     if "-" in first and "Send Buffer" not in table.heading:
         options["accelerator"] = accelerator[0]
     pairs = number_said(r"# (?:\[ p|P)airs: (\d+)", table.heading) or 0

@@ -102,7 +102,7 @@ class OutputTable:
     outputs: Sequence[Output] = ()  # of a format that reads them as it makes the table
 
     @property
-    def said(self) -> dict[str, str]:
+    def heading_says(self) -> dict[str, str]:
         """The options that its heading names."""
         options = {}
         for pattern, name, usual in self.format.said:

@@ -20,7 +20,7 @@ def _read(table: OutputTable) -> list[Output]:
     test = table.test("… Test")[1]
     name = "_".join(test.lower().split())
     pattern = "pingpong" if name == "send_latency" else f"perftest_{name}"
-    base = Output(f"perftest {test}", pattern, "verbs", 2, options=table.said)
+    base = Output(f"perftest {test}", pattern, "verbs", 2, options=table.heading_says)
     return curves(table, base, table.main("^(?:BW average|t_avg)"), keys={"#sl": ("service_level", ("0",))})
 
 

@@ -28,7 +28,7 @@ def _read(table: OutputTable) -> list[Output]:
             "for example 'ucx_perftest -t tag_lat -s 8', or save the output of the server"
         )
     name = re.sub(r"\W+", "_", test[1]).lower()
-    base = Output(f"ucx_perftest {test[1]}", _PATTERNS.get(name, f"ucx_{name}"), "ucx", 2, options=table.said)
+    base = Output(f"ucx_perftest {test[1]}", _PATTERNS.get(name, f"ucx_{name}"), "ucx", 2, options=table.heading_says)
     main = "overall (us)" if name.endswith(("latency", "_lat")) else "overall rate (MiB/s)"
     return curves(table, base, main, size=size)
 

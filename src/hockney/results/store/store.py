@@ -55,7 +55,7 @@ class Store:
 
     def close(self) -> None:
         with self._border():
-            if self._has_written and not self.is_in_place:
+            if self._has_written and not self.is_unmoved:
                 # SQLite leaves the log of a file that was moved where it is: its runs would lose their end, and the
                 # next file of that name would get it.
                 with contextlib.suppress(sqlite3.Error):
@@ -63,13 +63,13 @@ class Store:
             self.db.close()
 
     @property
-    def is_in_place(self) -> bool:
+    def is_unmoved(self) -> bool:
         """Whether the path still leads to the file that was opened."""
         return opening.identity(self.path) == self._opened
 
-    def check_place(self) -> None:
+    def check_unmoved(self) -> None:
         """Raises StoreError if the path no longer leads to the file that was opened: a run in it may be lost."""
-        if not self.is_in_place:
+        if not self.is_unmoved:
             raise StoreError(f"the results file {self.path} was removed, moved or replaced during this run")
 
     def __enter__(self) -> Store:
@@ -104,7 +104,7 @@ class Store:
     def import_run(self, info: RunInfo, launches: Sequence[Launch], measurements: Sequence[Measurement]) -> int:
         """Store a run that another benchmark measured, whole or not at all; returns its number.
 
-        The `launch_id` of a measurement is the place of its launch in `launches`.
+        The `launch_id` of a measurement is the index of its launch in `launches`.
         """
         ended = {"status": RunStatus.DONE.value, "finished_unix_s": time.time(), "rounds": 1}
         with self._transaction():

@@ -31,13 +31,13 @@ _SMOOTH = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # powers of the size, whose sum is a s
 class Partition:
     """`starts` holds the index of each segment's first size, `outliers` the indices taken out, both ascending.
 
-    `places`: of each switch, between which sizes it may be.
+    `between`: of each switch, between which sizes it may be.
     `curved`: a smooth curve describes the sizes better than these segments, or there are as many as were allowed.
     `value` is the criterion's.
     """
 
     starts: tuple[int, ...]
-    places: tuple[tuple[int, int], ...]
+    between: tuple[tuple[int, int], ...]
     outliers: tuple[int, ...]
     value: float
     curved: bool = False
@@ -63,13 +63,13 @@ def partition(sizes: FloatArray, times: FloatArray, errors: FloatArray) -> Parti
     smooth_squares = _smooth_squares(sizes[kept], times[kept], weights[kept])
     is_smooth = _criterion(scatter, smooth_squares, len(sizes), 0, len(outliers)) < best.value
     is_curved = len(starts) == SEGMENTS_MAX or (len(starts) > 1 and is_smooth)
-    places = []
+    between = []
     for before, at, end in zip(starts, starts[1:], [*starts[2:], len(sizes)], strict=False):
         around = kept[(kept >= before) & (kept < end)]
         search = _Search(sizes[around], times[around], weights[around], scatter, 0)
-        last, first = search.place(int(np.searchsorted(around, at)))
-        places.append((int(around[last]), int(around[first])))
-    return Partition((0, *starts[1:]), tuple(places), tuple(sorted(outliers)), best.value, is_curved)
+        last, first = search.bounds_of(int(np.searchsorted(around, at)))
+        between.append((int(around[last]), int(around[first])))
+    return Partition((0, *starts[1:]), tuple(between), tuple(sorted(outliers)), best.value, is_curved)
 
 
 def _criterion(scatter: float, squares: float, n: int, segments: int, outliers: int) -> float:
@@ -78,7 +78,7 @@ def _criterion(scatter: float, squares: float, n: int, segments: int, outliers: 
     No segments: the smooth curve. Infinite where n sizes are too few for the parameters.
     """
     terms = 2 * segments or len(_SMOOTH)
-    # A switch counts as four parameters (a line and its place), an outlier as three (a value and its size).
+    # A switch counts as four parameters (a line and its size), an outlier as three (a value and its size).
     price = (2 + 4 * (segments - 1) if segments else terms) + 3 * outliers
     total = n + _PRIOR
     spare = total - terms - outliers - 2
@@ -142,10 +142,10 @@ class _Search:
             taken, bound = taken - drops, before
         return Partition(tuple(begins[::-1]), (), tuple(outliers), value)
 
-    def place(self, at: int) -> tuple[int, int]:
+    def bounds_of(self, at: int) -> tuple[int, int]:
         """The last size that is surely below a single switch, and the first surely above it, if `at` is its best start.
 
-        The likelihood ratio excludes no place between, with 95 % confidence: 7.35 is the quantile of B. E. Hansen,
+        The likelihood ratio excludes no size between, with 95 % confidence: 7.35 is the quantile of B. E. Hansen,
         Econometrica 68 (2000) 575-603, for any distribution of errors.
         """
         import numpy as np

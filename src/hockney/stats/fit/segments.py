@@ -56,7 +56,7 @@ class Switch:
 
     `jump_ns` is the distance between the lines half way between the two sizes. Its interval includes the distances at
     both sizes; `relative` is the same as a fraction of the lower segment's line. `bend`: the lines meet between the two
-    sizes. `gradual`: a time in between is on neither line, so the change takes several sizes. `place`: the sizes
+    sizes. `gradual`: a time in between is on neither line, so the change takes several sizes. `between`: the sizes
     between which the switch is with 95 % confidence, if there is one; it may be between any two of them.
     """
 
@@ -66,12 +66,12 @@ class Switch:
     relative: Estimate
     bend: bool
     gradual: bool = False
-    place: tuple[int, int] = (0, 0)
+    between: tuple[int, int] = (0, 0)
 
     @property
-    def is_placed(self) -> bool:
-        """Whether the intervals exclude every other place."""
-        return self.place == (self.below_bytes, self.above_bytes)
+    def is_located(self) -> bool:
+        """Whether the intervals exclude all other sizes."""
+        return self.between == (self.below_bytes, self.above_bytes)
 
     @property
     def is_jump(self) -> bool:
@@ -144,7 +144,7 @@ def fit_segments(
         segments=segments,
         switches=tuple(
             _switch(lines, which, segments, off, (int(sizes[last]), int(sizes[first])))
-            for which, (last, first) in enumerate(best.places)
+            for which, (last, first) in enumerate(best.between)
         ),
         sizes_bytes=tuple(int(size) for size in sizes),
         times_ns=tuple(times.tolist()),
@@ -203,7 +203,7 @@ def _segment(lines: Lines, which: int, sizes: FloatArray, residuals: FloatArray,
 
 
 def _switch(
-    lines: Lines, which: int, segments: Sequence[Segment], off: Iterable[tuple[float, float]], place: tuple[int, int]
+    lines: Lines, which: int, segments: Sequence[Segment], off: Iterable[tuple[float, float]], between: tuple[int, int]
 ) -> Switch:
     """The switch after a segment; `off` are the outliers of the curve as (size, time)."""
     below, above = segments[which].last_bytes, segments[which + 1].first_bytes
@@ -222,7 +222,7 @@ def _switch(
         if below < size < above:
             lower_ns, upper_ns = lines.at(which, size)[0], lines.at(which + 1, size)[0]
             is_gradual |= upper_ns != lower_ns and 0.1 < (ns - lower_ns) / (upper_ns - lower_ns) < 0.9
-    return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual, place)
+    return Switch(below, above, jump, relative, jump.low <= 0 <= jump.high, is_gradual, between)
 
 
 def _n_half(lines: Lines, which: int) -> Estimate | None:
@@ -243,14 +243,14 @@ def _n_half(lines: Lines, which: int) -> Estimate | None:
 
 # Half round trips of a plain protocol form a straight line over the size (Hockney 1982). A deviation from the lines of
 # `fit_segments` is therefore a change of protocol, of cache level, or of the machine's state. The range of a switch is
-# halved until its place is known well enough.
+# halved until it is located well enough.
 
 
 def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1, exact: bool = False) -> list[int]:
     """Sizes worth measuring, ascending, for a curve of (bytes, time) with an interval each; none: it is known.
 
-    `exact` asks for the place of each jump to within one grain: two neighbours between which no other size is possible.
-    Without it, and for bends, whose place has no edge, neighbours that differ by 12 % are enough.
+    `exact` asks for each jump to within one grain: two neighbours between which no other size is possible.
+    Without it, and for bends, which have no edge, neighbours that differ by 12 % are enough.
     """
     ordered = sorted(curve, key=lambda point: point[0])
     sizes, times_ns = [size for size, _ in ordered], [time.value for _, time in ordered]
@@ -260,8 +260,8 @@ def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1,
         return []
     added: set[int] = set()
     for switch in fit.switches:
-        exact_place = exact and not switch.bend
-        inside = (_inside(low, high, grain_bytes, exact=exact_place) for low, high in steps_of(fit, switch))
+        to_the_grain = exact and not switch.bend
+        inside = (_inside(low, high, grain_bytes, exact=to_the_grain) for low, high in steps_of(fit, switch))
         added |= next((between for between in inside if between), set())
     for at, (low, high) in enumerate(pairwise(sizes)):
         if exact and _leaps(sizes, times_ns, errors, at):
@@ -274,7 +274,7 @@ def sizes_to_add(curve: Sequence[tuple[int, Interval]], *, grain_bytes: int = 1,
 def steps_of(fit: SegmentFit, switch: Switch) -> list[tuple[int, int]]:
     """The neighbouring sizes around a switch between which the time jumps, largest step in its direction first.
 
-    Empty where the time rises in many small steps: then the switch has no exact place.
+    Empty where the time rises in many small steps: then the switch is at no exact size.
     """
     first, last = (fit.sizes_bytes.index(size) for size in (switch.below_bytes, switch.above_bytes))
     if last == first + 1:  # the lines are more precise than two times
@@ -299,7 +299,7 @@ def _leaps(sizes: Sequence[int], times_ns: Sequence[float], errors: Sequence[flo
 
 def _inside(low: int, high: int, grain: int, *, exact: bool) -> set[int]:
     """Sizes to add between two neighbours; none where they are close enough."""
-    # Closer neighbours are near enough, unless the exact place is searched.
+    # Closer neighbours are near enough, unless the exact size is searched.
     is_wide = high > max(8, low * 1.12)
     if high - low <= grain or not (is_wide or exact):
         return set()

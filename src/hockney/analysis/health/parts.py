@@ -1,4 +1,4 @@
-"""The place of a fault, from the pairs of hosts that show it: a host if most of its pairs do, else a link."""
+"""The part of a fault, from the pairs of hosts that show it: a host if most of its pairs do, else a link."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Way = Literal["both", "sending", "receiving"]
 
 
 @dataclass(frozen=True)
-class Place:
+class FaultyPart:
     """A host, several hosts behind one uplink, or the link from a host to another one.
 
     `pairs` show the fault; `crossing`: of how many, that hosts have with others the way that it names.
@@ -28,19 +28,19 @@ class Place:
 
 @dataclass(frozen=True)
 class Located:
-    """The places of one kind of fault. `unclear`: pairs that may show it, or too many for faults of single links.
+    """The parts of one kind of fault. `unclear`: pairs that may show it, or too many for faults of single links.
 
     `fast`: hosts that are better with each other than is usual, so that the others may show the fault, too.
     """
 
-    places: tuple[Place, ...] = ()
+    parts: tuple[FaultyPart, ...] = ()
     unclear: tuple[Pair, ...] = ()
     are_many: bool = False
     fast: tuple[int, ...] = ()
 
 
 def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Located:
-    """The places of a fault. `pairs` are directed; `is_bad` says whether one shows it.
+    """The parts of a fault. `pairs` are directed; `is_bad` says whether one shows it.
 
     None: its value does, but its interval is too wide. A host is named if most of the pairs in which it sends, or
     receives, show the fault, two at least; a link if neither end is named. Hosts that do not show the fault among
@@ -57,7 +57,7 @@ def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Lo
     by_way: dict[Way, list[int]] = {"both": [], "sending": [], "receiving": []}
     for host in sorted(sending | receiving):
         by_way["both" if host in sending & receiving else "sending" if host in sending else "receiving"].append(host)
-    places = []
+    parts = []
     for way, hosts in by_way.items():
         among = [is_it for (a, b), is_it in bad.items() if a in hosts and b in hosts]
         share_uplink = bool(among) and all(is_it is False for is_it in among)
@@ -65,16 +65,16 @@ def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Lo
             ends = {"both": (0, 1), "sending": (0,), "receiving": (1,)}[way]
             crossing = {pair for pair in bad for end in ends if {pair[end]} == {*group}.intersection(pair)}
             shown = tuple(sorted(pair for pair in crossing if bad[pair] is not False))
-            places.append(Place(tuple(group), None, way, shown, len(crossing)))
+            parts.append(FaultyPart(tuple(group), None, way, shown, len(crossing)))
     links = sorted({(min(pair), max(pair)) for pair, is_it in left.items() if is_it})
     unclear = sorted(pair for pair, is_it in left.items() if is_it is None)
     if not are_few(len(links), len({frozenset(pair) for pair in pairs})):
-        return Located(tuple(places), tuple(sorted({*unclear, *(pair for pair in left if left[pair])})), are_many=True)
+        return Located(tuple(parts), tuple(sorted({*unclear, *(pair for pair in left if left[pair])})), are_many=True)
     for a, b in links:
         shown = tuple(pair for pair in ((a, b), (b, a)) if left.get(pair))
         source, target = shown[0]
-        places.append(Place((source,), target, "both" if len(shown) == 2 else "sending", shown))
-    return Located(tuple(places), tuple(unclear))
+        parts.append(FaultyPart((source,), target, "both" if len(shown) == 2 else "sending", shown))
+    return Located(tuple(parts), tuple(unclear))
 
 
 def fast_hosts(pairs: Collection[Pair], fast: Collection[Pair]) -> tuple[int, ...]:
