@@ -10,7 +10,7 @@ from typing import Any
 from hockney.analysis.clusters import Pair
 from hockney.analysis.finding import Finding, Subject
 from hockney.analysis.health.matrices import Matrices, Sent
-from hockney.analysis.health.parts import Located, FaultyPart, fast_hosts, locate
+from hockney.analysis.health.parts import FaultyPart, Located, fast_hosts, locate
 from hockney.analysis.pairs import partners
 from hockney.errors import Fix
 
