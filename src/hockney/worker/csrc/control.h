@@ -14,8 +14,8 @@
 typedef struct hk_control {
     int rank;
     int size;
-    unsigned strangers;              /* refused connections without the token */
-    int *fds;                        /* rank 0: fds[r] connects to rank r; others: fds[0] connects to rank 0 */
+    unsigned strangers; /* refused connections without the token */
+    int *fds;           /* rank 0: fds[r] connects to rank r; others: fds[0] connects to rank 0 */
 } hk_control_t;
 
 /* Rank 0: accept size - 1 ranks that know the token; other connections are refused and counted. Closes the listener.
