@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +21,11 @@ from hockney.results.store import StoredPoint, StoredRun, schema
 from hockney.results.traits import pattern_traits
 from hockney.stats import classify
 from hockney.stats.interval import Interval
+from hockney.suites import Limits
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
 from hockney.worker.libraries import Library
+from hockney.worker.placement import Placement, listed_hosts
 
 HALF_ROUND_TRIP = Definition(timed="root", divisor=2, bytes_per_rep=16, messages_per_rep=2)
 SLOWEST = Definition(timed="slowest", divisor=1, bytes_per_rep=0, messages_per_rep=2, algorithm="portable")
@@ -131,6 +134,18 @@ def make_info(label: str | None = None, **more: Any) -> RunInfo:
 def make_stored(suite: str, plan: dict[str, Any]) -> StoredRun:
     """A stored run with this plan, without launches."""
     return StoredRun(1, make_info(suite=suite, plan=plan), RunStatus.DONE, None, 0.0, 0, {}, ())
+
+
+def make_placement(hosts: Sequence[str] = (), **more: Any) -> Placement:
+    """Hosts by their words, and fields of a placement."""
+    return Placement(listed_hosts(hosts), **more)
+
+
+def make_settings(**fields: Any) -> dict[str, Any]:
+    """Fields of plans and of their limits, as a plan takes them."""
+    known = {each.name for each in dataclasses.fields(Limits)}
+    limits = Limits(**{name: value for name, value in fields.items() if name in known})
+    return {"limits": limits, **{name: value for name, value in fields.items() if name not in known}}
 
 
 def make_launch(transport: str = "shm", **more: Any) -> Launch:

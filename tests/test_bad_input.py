@@ -19,7 +19,7 @@ from hockney.measure.recorder import RunOutcome
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
-from hockney.suites import Suite
+from hockney.suites import Limits, Suite
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.libraries import Missing, find_pvms
@@ -81,7 +81,7 @@ def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_w
     point = Point("threads", "ft", ranks, 0, (("class", "W"),))
     asked = RunOptions(transports=("threads",), ranks=(ranks,), options=point.options, oversubscribe=True)
     skipped = make_plan(pattern_suite("ft"), asked, catalogue, cpus=2).skipped
-    plan = Plan("test", (point,), time_s=0.1, oversubscribe=True)
+    plan = Plan("test", (point,), limits=Limits(time_s=0.1), oversubscribe=True)
     with Store.open(tmp_path / "r.db") as store:
         outcome = running.measure(plan, catalogue, store, Silent(), command="test")
         (row,) = store.points(outcome.run_id)

@@ -19,6 +19,7 @@ from hockney.worker import answers
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.compiler import find_c_compiler
 from hockney.worker.launch import Job, StartCommand, launch
+from hockney.worker.placement import Placement
 from hockney.worker.processes import MARK, end_job
 from hockney.worker.session import WorkerSession
 
@@ -72,9 +73,8 @@ class Place:
 
     def _launch(self, transport: str, ranks: int = 2) -> StartCommand:
         info = self.catalogue.transports[transport]
-        oversubscribed = ranks > len(self.cpus)
-        job = Job(info.executable, info.worker_name, ranks, self.cpus_of(ranks), oversubscribed=oversubscribed)
-        return launch(job, info.library)
+        where = Placement(cpus=self.cpus_of(ranks))
+        return launch(Job(info.executable, info.worker_name, ranks, where, ranks > len(self.cpus)), info.library)
 
     def cpus_of(self, ranks: int) -> tuple[int, ...]:
         """The CPU of each rank: the two in turn."""

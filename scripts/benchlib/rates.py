@@ -20,7 +20,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from scipy.stats import binomtest
@@ -81,7 +80,7 @@ def _live(words: Sequence[str]) -> int:
         name for name in ("shm", "threads", "pipe", "unix", "tcp", "udp", "mpi") if not catalogue.missing_for(name)
     ]
     asked = plan(*(info.name for info in catalogue.select([*kinds, *_SLOWED])), sizes=_LIVE_SIZES, launches=6)
-    asked = replace(asked, time_s=float(time_s))
+    asked = asked.within(time_s=float(time_s))
     found: dict[str, list[Comparison]] = {"unchanged": [], "delayed": []}
     with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "results.db") as store:
         _print_setting(asked, PATIENCE_S, about=f"{unchanged} unchanged checks, {delays} delayed by a quarter")
@@ -179,7 +178,7 @@ def _print_setting(asked: Plan, patience_s: float, *, about: str) -> None:
     print(f"{known['cpu'].get('model')}, {len(usable_cpus())} CPUs, {known['os'].get('kernel')}; load {_load()}")
     print(
         f"ping-pongs of {sizes} sizes over {transports}, "
-        f"{asked.launches} launches in {asked.time_s:g} s; {about}; patience {patience_s:g} s\n",
+        f"{asked.limits.launches} launches in {asked.limits.time_s:g} s; {about}; patience {patience_s:g} s\n",
         flush=True,
     )
 

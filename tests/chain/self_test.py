@@ -24,7 +24,7 @@ from hockney.measure.recorder import Display
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate
-from hockney.suites import Suite, load_suite
+from hockney.suites import Limits, Suite, load_suite
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.machine_model import Model
 
@@ -97,7 +97,7 @@ def explained(
 ) -> Explanation:
     """The explanation of a run of the suite on a model; its results stay in the folder."""
     catalogue.add_model("sim@made-up", Model.from_content("made-up", content))
-    asked = RunOptions(machine="made-up", ranks=(ranks,), launches=1, time_s=60.0)
+    asked = RunOptions(machine="made-up", ranks=(ranks,), limits=Limits(launches=1, time_s=60.0))
     plan = make_plan(suite, asked, catalogue)
     with Store.open(folder / "results.db", create=True) as store:
         outcome = running.measure(plan, catalogue, store, Display(), command="hockney run", seed=seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from hockney.model import RunStatus
 from hockney.report.documents.health import health_json
 from hockney.results.runs import Run
 from hockney.results.store import Store
-from hockney.worker.hosts import Host
 
 
 def shown(path: Path) -> str:
@@ -153,8 +151,10 @@ def test_exit_codes(tmp_path: Path, made: dict[str, object], code: ExitCode) -> 
 def test_the_command_prints_the_run_it_measured_and_ends_with_its_code(
     made: dict[str, Any], status: RunStatus, code: ExitCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def measured(hosts: Sequence[Host], asked: RunOptions, *_: object, label: str | None, **__: object) -> RunOutcome:
-        seen.append(([host.name for host in hosts], asked.transports, asked.time_s, asked.timeout_s, label))
+    def measured(asked: RunOptions, *_: object, label: str | None, **__: object) -> RunOutcome:
+        assert asked.limits is not None
+        names = [host.name for host in asked.placement.hosts]
+        seen.append((names, asked.transports, asked.limits.time_s, asked.limits.timeout_s, label))
         return RunOutcome(1, status, failed=0)
 
     seen: list[object] = []

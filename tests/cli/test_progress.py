@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.builders import make_launch
+from tests.builders import make_launch, make_placement
 from tests.cli.support import PINGPONG, Cli, command_line, environment, make_measurement
 
 from hockney.cli import execute
@@ -21,6 +21,7 @@ from hockney.measure.estimate import first_rounds_s
 from hockney.measure.plan import Plan
 from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus
+from hockney.suites import Limits
 
 HOSTS = ("n1:1", "n2:1")
 POINTS = tuple(replace(PINGPONG, bytes=size) for size in (8, 64, 1024))
@@ -39,11 +40,11 @@ def begun(capsys: pytest.CaptureFixture[str], plan: Plan, *, goes_on: bool = Fal
 
 
 def test_begin_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
-    plan = Plan("test", POINTS, time_s=60, precision=0.005)
+    plan = Plan("test", POINTS, limits=Limits(time_s=60, precision=0.005))
     rest = "on 1 transport, until all are known to 0.5 % or for 1 min 00 s, but at least one round"
     assert begun(capsys, plan) == [f"run 3: 3 points {rest}; Ctrl-C keeps all measurements"]
     assert begun(capsys, plan, goes_on=True, precise=1)[0].startswith(f"run 3 resumed: 2 of its 3 points {rest};")
-    several = begun(capsys, replace(plan, launches=2))
+    several = begun(capsys, plan.within(launches=2))
     assert "at least one round of each launch;" in several[0]
 
 
@@ -51,7 +52,7 @@ def test_begin_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_short_time_is_mentioned_before_anything_is_measured(
     launches: int, goes_on: bool, lines: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = begun(capsys, Plan("test", POINTS, time_s=0.001, launches=launches), goes_on=goes_on)
+    said = begun(capsys, Plan("test", POINTS, limits=Limits(time_s=0.001, launches=launches)), goes_on=goes_on)
     assert len(said) == lines
     assert goes_on or re.fullmatch(
         r"The time is too short for confidence intervals: one round takes about .*\. Try: --time \ds", said[1]
@@ -74,7 +75,7 @@ def test_a_run_without_enough_time(cli: Cli) -> None:
 
 def test_a_first_round_that_is_longer_than_the_time_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
     display = ProgressDisplay()
-    display.begun(1, Plan("test", POINTS, time_s=0.0001), goes_on=False, precise=0)
+    display.begun(1, Plan("test", POINTS, limits=Limits(time_s=0.0001)), goes_on=False, precise=0)
     for point in POINTS:
         display.measured(make_measurement(point, 1, 0, 50.0, 27.0))
     said = [line for line in sentences(capsys.readouterr().err) if "the time is up" in line]
@@ -83,7 +84,12 @@ def test_a_first_round_that_is_longer_than_the_time_says_so_once(capsys: pytest.
 
 def test_points_that_have_failed_are_not_to_go(capsys: pytest.CaptureFixture[str]) -> None:
     display = ProgressDisplay()
-    display.begun(1, Plan("test", POINTS, time_s=0.0001, launches=2, hosts=HOSTS), goes_on=False, precise=0)
+    display.begun(
+        1,
+        Plan("test", POINTS, placement=make_placement(HOSTS), limits=Limits(time_s=0.0001, launches=2)),
+        goes_on=False,
+        precise=0,
+    )
     display.point_ended(POINTS[0], PointStatus.FAILED, "it is gone")
     display.measured(make_measurement(POINTS[1], 1, 0, 50.0, 27.0))
     said = [line for line in sentences(capsys.readouterr().err) if "the time is up" in line]
@@ -114,9 +120,12 @@ def test_estimate_of_the_first_round() -> None:
 
 def test_a_time_that_is_too_short_for_a_network_says_of_which(capsys: pytest.CaptureFixture[str]) -> None:
     stream = Point("tcp", "oneway", 2, 1 << 20, (("window", "16"),))
-    plan = Plan("test", (stream,), time_s=2)
+    plan = Plan("test", (stream,), limits=Limits(time_s=2))
     assert len(begun(capsys, plan)) == 1
-    assert "one round takes about 572 ms at 1 Gbit/s. Try: --time 6s" in begun(capsys, replace(plan, hosts=HOSTS))[-1]
+    assert (
+        "one round takes about 572 ms at 1 Gbit/s. Try: --time 6s"
+        in begun(capsys, replace(plan, placement=make_placement(HOSTS)))[-1]
+    )
 
 
 def test_alike_failures_are_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,7 +218,7 @@ def test_a_log_has_lines(
 ) -> None:
     monkeypatch.setattr("hockney.cli.progress._LOG_S", 0.0)
     display = ProgressDisplay()
-    plan = Plan("test", (PINGPONG,), launches=launches)
+    plan = Plan("test", (PINGPONG,), limits=Limits(launches=launches))
     display.begun(1, plan, goes_on=False, precise=0)
     for index in range(launches):
         display.launched(make_launch(index=index))
@@ -219,9 +228,9 @@ def test_a_log_has_lines(
 
 
 def test_a_check_says_that_it_measures_again(capsys: pytest.CaptureFixture[str]) -> None:
-    display, plan = ProgressDisplay(), Plan("test", POINTS, time_s=60, launches=6)
+    display, plan = ProgressDisplay(), Plan("test", POINTS, limits=Limits(time_s=60, launches=6))
     display.begun(3, plan, goes_on=False, precise=0)
-    display.begun(3, replace(plan, launches=12), goes_on=True, precise=0)
+    display.begun(3, plan.within(launches=12), goes_on=True, precise=0)
     said = sentences(capsys.readouterr().err)
     assert said[1:] == [
         "run 3 continues, as some series are inconclusive: 3 points in 12 more launches, for 1 min 00 s or longer"

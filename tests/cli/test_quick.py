@@ -19,7 +19,9 @@ from hockney.cli import execute
 from hockney.cli.measuring import OutputOptions
 from hockney.measure.plan import RunOptions
 from hockney.render.json import JSON_VERSION
+from hockney.suites import load_suite
 from hockney.worker.libraries import MPI
+from hockney.worker.placement import Placement
 
 FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
 LINE = ("r_inf_bytes_per_s", "n_half_bytes")
@@ -119,23 +121,23 @@ def test_a_sheet_without_intervals_shows_medians_and_what_to_do(cli: Cli) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "output", "asked", "label"),
+    ("words", "output", "where", "label"),
     [
-        ([], OutputOptions(as_json=False), RunOptions(), None),
-        (["-v"], OutputOptions(as_json=False, verbose=True), RunOptions(), None),
-        (["-q", "--json"], OutputOptions(as_json=True, quiet=True), RunOptions(), None),
-        (["--report", "r.html"], OutputOptions(as_json=False, report=Path("r.html")), RunOptions(), None),
-        (["--map", "node"], OutputOptions(as_json=False), RunOptions(map_by="node"), None),
+        ([], OutputOptions(as_json=False), Placement(), None),
+        (["-v"], OutputOptions(as_json=False, verbose=True), Placement(), None),
+        (["-q", "--json"], OutputOptions(as_json=True, quiet=True), Placement(), None),
+        (["--report", "r.html"], OutputOptions(as_json=False, report=Path("r.html")), Placement(), None),
+        (["--map", "node"], OutputOptions(as_json=False), Placement(map_by="node"), None),
         (
             ["--time", "20s", "--cpus", "0", "-l", "x"],
             OutputOptions(as_json=False),
-            RunOptions(time_s=20.0, cpus=(0,)),
+            Placement(cpus=(0,)),
             "x",
         ),
     ],
 )
 def test_every_option_of_quick_has_its_effect(
-    words: list[str], output: OutputOptions, asked: RunOptions, label: str | None, monkeypatch: pytest.MonkeyPatch
+    words: list[str], output: OutputOptions, where: Placement, label: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[tuple[Any, ...]] = []
 
@@ -145,4 +147,5 @@ def test_every_option_of_quick_has_its_effect(
 
     monkeypatch.setattr("hockney.cli.measuring.measure_and_show", measure_and_show)
     assert execute(["quick", "--store", "r.db", *words]) == 0
-    assert called == [("quick", output, Path("r.db"), "quick", asked, label)]
+    limits = load_suite("quick").limits(time_s=20.0 if "20s" in words else None)
+    assert called == [("quick", output, Path("r.db"), "quick", RunOptions(placement=where, limits=limits), label)]

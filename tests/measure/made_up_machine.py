@@ -13,6 +13,7 @@ from hockney.measure.plan import Plan
 from hockney.measure.point_work import PointFailed
 from hockney.measure.sampler import Progress, Sampler
 from hockney.model import Definition, Measurement, Point, PointStatus, curve_of
+from hockney.suites import Limits
 
 
 class OwnClock:
@@ -106,7 +107,7 @@ def sample(machine: Machine, plan: Plan, budget_s: float = 1000, earlier: Sequen
 
 def plan_of(*points: Point, precision: float = 0.01, refine: bool = False) -> Plan:
     curves = frozenset(curve_of(point) for point in points) if refine else frozenset()
-    return Plan("test", points, precision=precision, refine=curves)
+    return Plan("test", points, limits=Limits(precision=precision), refine=curves)
 
 
 def jumping_after(*last_bytes: int) -> Callable[[Point], float]:

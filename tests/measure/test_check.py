@@ -111,7 +111,7 @@ def test_a_check_ends_when_every_series_is_certain(
         checked = Run(opened, 2)
         assert checked.status is RunStatus.DONE
         assert {len(series.launches) for series in checked.series} == {launches}
-        assert plan_of_baseline(opened, 2, with_model(tmp_path)).launches == 6
+        assert plan_of_baseline(opened, 2, with_model(tmp_path)).limits.launches == 6
 
 
 def test_new_launches_after_an_early_end_count_from_the_first(catalogue: Catalogue, store: Store) -> None:
@@ -153,7 +153,7 @@ def test_launches_that_a_check_added_are_not_in_the_next_plan(catalogue: Catalog
     """A run planned with five launches that got more because it was a check."""
     base = add_run(store, curve("shm", (8,)), launches=30)
     set_columns(store.db, "run", "plan = ?", json.dumps(delayed.plan("shm", launches=5).as_json()))
-    assert plan_of_baseline(store, base, catalogue).launches == 6
+    assert plan_of_baseline(store, base, catalogue).limits.launches == 6
 
 
 def test_a_baseline_of_two_launches_is_refused(catalogue: Catalogue, store: Store) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import make_info, make_launch, make_point, make_stored
+from tests.builders import make_info, make_launch, make_point, make_settings, make_stored
 from tests.cli.support import call_here
 from tests.measure.test_run import Silent
 
@@ -21,6 +21,7 @@ from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.catalogue import load
+from hockney.worker.placement import Placement
 
 CPUS = usable_cpus()
 FIRST, SECOND = CPUS[0], CPUS[-1]
@@ -43,7 +44,9 @@ def placed(path: Path, run_id: int) -> dict[str, set[tuple[int, ...]]]:
 
 
 def plan_of(*cpus: int, **fields: Any) -> Plan:
-    return Plan("test", (make_point(),), time_s=0.2, timeout_s=20, cpus=cpus, **fields)
+    return Plan(
+        "test", (make_point(),), placement=Placement(cpus=cpus), **make_settings(time_s=0.2, timeout_s=20, **fields)
+    )
 
 
 @needs_two
@@ -77,7 +80,7 @@ def test_a_run_is_resumed_and_measured_again_on_the_same_cpus(tmp_path: Path) ->
         running.add_launches(run_id, plan.points, 1, 0.2, catalogue, store, Silent())
         assert {launch.index for launch in store.run(run_id).launches.values()} >= {0, 1, 2, 3}
         again = plan_again(store.run(run_id), plan.points, catalogue, launches=1)
-        assert again.cpus == (SECOND, FIRST)
+        assert again.placement.cpus == (SECOND, FIRST)
     assert placed(path, run_id)["shm"] == {(SECOND, FIRST)}
 
 
@@ -147,10 +150,10 @@ def test_lists_and_ranges_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_plan_has_room_for_as_many_ranks_as_cpus_are_named() -> None:
-    asked = RunOptions(transports=("shm",), sizes=(8,), ranks=(2, 3, 4), cpus=(5, 6, 5, 7))
+    asked = RunOptions(placement=Placement(cpus=(5, 6, 5, 7)), transports=("shm",), sizes=(8,), ranks=(2, 3, 4))
     plan = make_plan(pattern_suite("pingpong"), asked, load(libraries=()), cpus=1)
     assert [point.ranks for point in plan.points] == [2]  # three ranks share a CPU, and so do four
-    assert Plan.of_run(make_stored("test", plan.as_json()), ()).cpus == (5, 6, 5, 7)
+    assert Plan.of_run(make_stored("test", plan.as_json()), ()).placement.cpus == (5, 6, 5, 7)
 
 
 @pytest.mark.parametrize(

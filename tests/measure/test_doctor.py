@@ -22,6 +22,7 @@ from hockney.worker.answers import HelloAnswer, MeasureAnswer
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
 from hockney.worker.launch import launch
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 
@@ -192,7 +193,9 @@ def test_ranks_are_pinned_that_are_on_their_cpu_and_may_use_no_other(
     monkeypatch.setattr(WorkerSession, "hello", placed)
     monkeypatch.setattr(checkup, "choose_cpus", lambda _: chosen)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
-    monkeypatch.setattr(checkup, "launch", lambda job: launch(replace(job, cpus=())))  # this machine has no CPU 5
+    monkeypatch.setattr(
+        checkup, "launch", lambda job: launch(replace(job, placement=Placement()))
+    )  # this machine has no CPU 5
     assert check_up(0.0).measured.pinned is pinned
 
 

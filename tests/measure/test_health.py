@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
-from tests.builders import make_measurement
+from tests.builders import make_measurement, make_placement
 from tests.measure.made_up_machine import Notes, OwnClock
 
 from hockney.analysis.clusters import Pair
@@ -20,8 +21,9 @@ from hockney.measure.plan import Plan, RunOptions
 from hockney.measure.recorder import RunOutcome
 from hockney.measure.run import Variant, _refuse_without_interface
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
+from hockney.suites import Limits, load_suite
 from hockney.worker.catalogue import load
-from hockney.worker.hosts import parse_hosts
+from hockney.worker.hosts import Host
 
 HOSTS = 6
 WINDOW = 16
@@ -78,7 +80,7 @@ def points() -> tuple[Point, ...]:
 
 def sample(network: Network, time_s: float) -> Notes:
     notes = Notes()
-    plan = Plan("health", points(), precision=0.05, time_s=time_s)
+    plan = Plan("health", points(), limits=Limits(precision=0.05, time_s=time_s))
     PairSampler(plan, network, notes, seed=1, clock=network.clock).run(time_s)
     return notes
 
@@ -108,12 +110,16 @@ def test_a_round_goes_on_until_the_last_of_its_pairs_is_precise() -> None:
     assert counts.pop(unsteady) > 2 * max(counts.values())
 
 
+def of_health(hosts: str, limits: Limits | None = None, **fields: Any) -> RunOptions:
+    return RunOptions(("tcp",), placement=make_placement((hosts,), **fields), limits=limits)
+
+
 @pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 10), (5, 5), (30, 30)])
 def test_a_host_that_dies_is_found_within_ten_seconds_unless_a_limit_is_given(
     asked_s: int | None, limit_s: int
 ) -> None:
-    asked = RunOptions(transports=("tcp",), timeout_s=asked_s)
-    assert plan_health(parse_hosts("n1,n2"), asked, load(), seed=1).timeout_s == limit_s
+    asked = of_health("n1,n2", limits=load_suite("health").limits(timeout_s=asked_s))
+    assert plan_health(asked, load(), seed=1).limits.timeout_s == limit_s
 
 
 @pytest.mark.parametrize(
@@ -134,14 +140,14 @@ def test_the_other_hosts_are_measured_again_where_enough_of_the_time_is_left(
     def measure(variants: list[Variant], *_: object, **__: object) -> list[RunOutcome]:
         nonlocal now_s
         (variant,) = variants
-        measured.append((len(variant.plan.hosts), variant.plan.time_s))
+        measured.append((len(variant.plan.placement.hosts), variant.plan.limits.time_s))
         now_s += took_s
         return [RunOutcome(1, status, 0, {"n2": "no route"} if len(measured) == 1 else {})]
 
     monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
     monkeypatch.setattr("hockney.measure.health.time", SimpleNamespace(monotonic=lambda: now_s))
-    asked, notes = RunOptions(transports=("tcp",), time_s=100), cast("Any", Notes())
-    measure_health(parse_hosts(hosts), asked, load(), notes, notes, command="", label=None)
+    asked, notes = of_health(hosts, limits=Limits(time_s=100)), cast("Any", Notes())
+    measure_health(asked, load(), notes, notes, command="", label=None)
     assert measured == list(zip(runs, (100, 100 - took_s), strict=False))
 
 
@@ -204,18 +210,17 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
 
     def measure(variants: list[Variant], *_: object, **__: object) -> list[RunOutcome]:
         (variant,) = variants
-        known = [{"name": name.partition(":")[0], "interfaces": interfaces(name)} for name in variant.plan.hosts]
+        known = [{"name": host.name, "interfaces": interfaces(host.name)} for host in variant.plan.placement.hosts]
         _refuse_without_interface(known, "eth1")
         measured.append(variant)
         return [RunOutcome(1, RunStatus.DONE, 0)]
 
     def interfaces(name: str) -> list[dict[str, object]]:
-        return [] if name == "n2:1" else [{"name": "eth1", "address": "10.0.0.1"}]
+        return [] if name == "n2" else [{"name": "eth1", "address": "10.0.0.1"}]
 
     def health(hosts: str) -> None:
-        asked = RunOptions(transports=("tcp",), interface="eth1")
         notes: Any = Notes()
-        measure_health(parse_hosts(hosts), asked, load(), notes, notes, command="", label=None)
+        measure_health(of_health(hosts, interface="eth1"), load(), notes, notes, command="", label=None)
 
     monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
     said: list[str] = []
@@ -225,7 +230,7 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
     finally:
         notice.reset(before)
     assert said == [f"n2 cannot be used ({without['n2']}): measuring the other hosts"]
-    assert [variant.plan.hosts for variant in measured] == [("n1:1", "n3:1")]
+    assert [variant.plan.placement.hosts for variant in measured] == [(Host("n1", 1), Host("n3", 1))]
     assert measured[0].link == {UNUSABLE: without, DEMAND: "reachable on eth1"}
     with pytest.raises(UsageError, match=r"n2 has no network interface eth1 .*: name one with --interface that all"):
         health("n[1-2]")
@@ -233,4 +238,4 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
 
 def test_one_transport_is_measured() -> None:
     with pytest.raises(UsageError, match="-t names tcp, udp: choose one of them"):
-        plan_health(parse_hosts("n1,n2"), RunOptions(transports=("tcp", "udp")), load(), seed=1)
+        plan_health(replace(of_health("n1,n2"), transports=("tcp", "udp")), load(), seed=1)

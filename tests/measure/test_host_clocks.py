@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,13 @@ from hockney.measure.plan import Plan
 from hockney.measure.recorder import Recorder
 from hockney.model import RunStatus
 from hockney.results.store import Store
+from hockney.suites import Limits
 from hockney.worker.catalogue import load
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.launch import Job, StartCommand
 
 FIRST = "127.0.0.1"
-PLAN = Plan("test", (), time_s=1)
+PLAN = Plan("test", (), limits=Limits(time_s=1))
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +109,7 @@ def test_ten_hosts_more_have_a_second_more_to_start(
         raise LaunchFailed("agent", "not in this test")
 
     monkeypatch.setattr(host_clocks, "launch", refuse)
-    with clocks_compared(replace(PLAN, start_limit_s=asked_s), sides, [f"n{number}" for number in range(hosts)]):
+    with clocks_compared(PLAN.within(start_limit_s=asked_s), sides, [f"n{number}" for number in range(hosts)]):
         pass
     assert [(job.ranks, job.start_limit_s) for job in jobs] == [(hosts, limit_s)]
 

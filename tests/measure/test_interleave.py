@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.analysis.compare.delayed import load_catalogue
-from tests.builders import make_library
+from tests.builders import make_library, make_settings
 from tests.cli.support import call_here, write_model
 from tests.measure.test_run import Silent
 from tests.shared import Fakes
@@ -29,6 +29,7 @@ from hockney.measure.recorder import RunOutcome
 from hockney.measure.run import Variant, resume
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
+from hockney.suites import Limits
 from hockney.worker.machine_model import load_model
 
 SIZES = (8, 16384)
@@ -37,7 +38,7 @@ SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
 
 def plan(transport: str = "fault", launches: int = 6, time_s: float = 1.5) -> Plan:
     points = tuple(Point(transport, "pingpong", 2, size) for size in SIZES)
-    return Plan("test", points, precision=0.2, time_s=time_s, launches=launches, timeout_s=60)
+    return Plan("test", points, limits=Limits(precision=0.2, time_s=time_s, launches=launches, timeout_s=60))
 
 
 def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:
@@ -175,7 +176,7 @@ def on_models(
         write_model(folder / f"{name}.toml", latency_ns)
         catalogue.add_model(f"sim@{name}", load_model(str(folder / f"{name}.toml")))
         points = tuple(Point(f"sim@{name}", "pingpong", 2, 1 << n) for n in range(8))
-        variants.append(Variant(Plan("test", points, virtual={f"sim@{name}": True}, **asked)))
+        variants.append(Variant(Plan("test", points, virtual={f"sim@{name}": True}, **make_settings(**asked))))
     real = WorkerPool.measure
 
     def measure(pool: WorkerPool, point: Point, *, round_: int, **how: Any) -> Measurement:

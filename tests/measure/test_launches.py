@@ -27,6 +27,7 @@ from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats import BETWEEN_LAUNCHES
+from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue
 
 CATALOGUE = Catalogue({}, {"shm": make_transport("shm")}, ())
@@ -90,7 +91,7 @@ def measured(
     monkeypatch.setattr(running, "Watch", lambda *_: SimpleNamespace(read=lambda: Moment(0.0)))
     monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=clock, time=clock))
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [])
-    plan = replace(Plan("test", POINTS, precision=0.02, time_s=60.0, launches=6), **more)
+    plan = Plan("test", POINTS, limits=Limits(precision=0.02, time_s=60.0, launches=6)).within(**more)
     with Store.open(path) as store:
         run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test", seed=5).run_id
         rows = store.points(run_id)

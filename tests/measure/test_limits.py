@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.builders import make_placement
 
-from hockney.measure.estimate import Limits
+from hockney.measure.estimate import LearnedLimits
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import PatternTraits, Point
 from hockney.suites import load_suite
@@ -18,7 +19,7 @@ SMALL = Point("tcp", "pingpong", 2, 8, traits=PatternTraits(links="ends"))
 
 
 def limit_after(took_s: float, before: Point, point: Point, repetitions: int = 1) -> int:
-    limits = Limits()
+    limits = LearnedLimits()
     limits.note(before, took_s, took_s / 10)
     return limits.limit_s(point, repetitions, MOST_S)
 
@@ -29,7 +30,7 @@ def test_a_point_may_take_ten_times_its_longest_measurement(took_s: float, limit
 
 
 def test_the_longest_measurement_counts() -> None:
-    limits = Limits()
+    limits = LearnedLimits()
     for took_s in (0.01, 1.0, 0.01):
         limits.note(SMALL, took_s, 1e-5)
     assert limits.limit_s(SMALL, 10, MOST_S) == 10
@@ -71,5 +72,6 @@ def test_another_pair_is_alike() -> None:
 def test_limits_adapt_between_hosts_unless_one_is_asked_for(
     hosts: tuple[str, ...], limit_s: int | None, *, adapts: bool
 ) -> None:
-    asked = RunOptions(transports=("tcp",), hosts=hosts, timeout_s=limit_s)
-    assert make_plan(load_suite("health"), asked, load(["tcp"])).limit_adapts is adapts
+    limits = load_suite("health").limits(timeout_s=limit_s)
+    asked = RunOptions(("tcp",), placement=make_placement(hosts), limits=limits)
+    assert make_plan(load_suite("health"), asked, load(["tcp"])).limits.limit_adapts is adapts

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.builders import make_pattern, make_point, make_stored
+from tests.builders import make_pattern, make_placement, make_point, make_stored
 from tests.measure.made_up_machine import Machine, Notes
 
 from hockney.errors import UsageError
@@ -18,8 +18,10 @@ from hockney.measure.load import Load, LoadFailed, LoadSampler
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import PointFailed
 from hockney.model import Point, PointStatus
+from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import WorkerDied
+from hockney.worker.placement import Placement
 
 IDLE = make_point(8, "tcp")
 LOADED = IDLE.under("bulk")
@@ -62,7 +64,8 @@ def make_load(
     made: Any, timeout_s: int = 60, name: str = "bulk", *, is_lossy: bool = False, adapts: bool = False
 ) -> Load:
     clock = {"clock": made.clock, "sleep": made.sleep}
-    return Load(made, Background(name, 2), timeout_s, is_lossy=is_lossy, adapts=adapts, **clock)
+    limits = Limits(timeout_s=timeout_s, limit_adapts=adapts)
+    return Load(made, Background(name, 2), limits, is_lossy=is_lossy, **clock)
 
 
 def victim(made: Made, length_s: float, seen: list[tuple[float, float]]) -> Callable[[], Any]:
@@ -191,7 +194,7 @@ def test_the_time_limit_holds_for_the_background_too() -> None:
 
 def sample(machine: Machine, *points: Point, time_s: float = 20.0) -> Notes:
     notes = Notes()
-    plan = Plan("pingpong", points, background=Background("bulk", 2), time_s=time_s)
+    plan = Plan("pingpong", points, limits=Limits(time_s=time_s), background=Background("bulk", 2))
     LoadSampler(plan, machine, notes, seed=3, clock=machine.clock).run(time_s)
     return notes
 
@@ -233,14 +236,14 @@ HOSTS = ("n1", "n2", "n3", "n4", "n5")
 
 
 def test_hosts_are_disjoint() -> None:
-    placed = place("incast", None, 2, CATALOGUE, HOSTS, ())
-    assert placed.hosts == ("n1", "n2")
+    placed = place("incast", None, 2, CATALOGUE, make_placement(HOSTS))
+    assert placed.placement == make_placement(HOSTS[:2])
     assert placed.background == Background("incast", 3, hosts=("n3", "n4", "n5"))
-    placed = place("bulk", None, 2, CATALOGUE, HOSTS, ())  # which takes pairs
-    assert placed.hosts == ("n1", "n2", "n3")
+    placed = place("bulk", None, 2, CATALOGUE, make_placement(HOSTS))  # which takes pairs
+    assert placed.placement == make_placement(HOSTS[:3])
     assert placed.background == Background("bulk", 2, hosts=("n4", "n5"))
-    placed = place("alltoall", 4, 2, CATALOGUE, HOSTS, ())  # the victims then share a host
-    assert (placed.hosts, placed.background) == (("n1",), Background("alltoall", 4, hosts=HOSTS[1:]))
+    placed = place("alltoall", 4, 2, CATALOGUE, make_placement(HOSTS))  # the victims then share a host
+    assert placed == (Background("alltoall", 4, hosts=HOSTS[1:]), make_placement(HOSTS[:1]))
 
 
 @pytest.mark.parametrize(
@@ -254,20 +257,19 @@ def test_hosts_are_disjoint() -> None:
 )
 def test_too_few_hosts(name: str, ranks: int | None, victims: int, why: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(why)}$"):
-        place(name, ranks, victims, CATALOGUE, HOSTS, ())
+        place(name, ranks, victims, CATALOGUE, make_placement(HOSTS))
 
 
 def test_cpus_are_disjoint_unless_they_may_be_shared() -> None:
-    placed = place("incast", None, 2, CATALOGUE, (), (4, 5, 6, 7))
-    assert (placed.cpus, placed.background) == ((4, 5), Background("incast", 2, cpus=(6, 7)))
+    placed = place("incast", None, 2, CATALOGUE, Placement(cpus=(4, 5, 6, 7)))
+    assert (placed.placement.cpus, placed.background) == ((4, 5), Background("incast", 2, cpus=(6, 7)))
     with pytest.raises(UsageError, match=r"needs 2 CPUs, but the other ranks \(3\) leave 1 of 4: .*--oversubscribe"):
-        place("incast", None, 3, CATALOGUE, (), (4, 5, 6, 7))
-    placed = place("incast", None, 3, CATALOGUE, (), (4, 5, 6, 7), share=True)
-    assert (placed.cpus, placed.background) == ((4, 5, 6), Background("incast", 2, cpus=(7, 4)))
+        place("incast", None, 3, CATALOGUE, Placement(cpus=(4, 5, 6, 7)))
+    placed = place("incast", None, 3, CATALOGUE, Placement(cpus=(4, 5, 6, 7)), share=True)
+    assert (placed.placement.cpus, placed.background) == ((4, 5, 6), Background("incast", 2, cpus=(7, 4)))
     many = len(usable_cpus())
-    placed = place("alltoall", 2, many, CATALOGUE, (), (), share=True)
-    assert placed.cpus == choose_cpus(many)
-    assert placed.background is not None
+    placed = place("alltoall", 2, many, CATALOGUE, Placement(), share=True)
+    assert placed.placement.cpus == choose_cpus(many)
     assert set(placed.background.cpus) <= set(usable_cpus())
 
 

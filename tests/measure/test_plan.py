@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 from tests.analysis.predict.machines import model
-from tests.builders import make_pattern, make_stored, make_transport
+from tests.builders import make_pattern, make_placement, make_stored, make_transport
 
 from hockney.analysis.repeat import same_hosts
 from hockney.cli.run_options import find_suite
 from hockney.errors import UsageError
 from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
 from hockney.model import PatternTraits, Point
-from hockney.suites import Suite
+from hockney.suites import Limits, Suite
 from hockney.suites.words import check_words
 from hockney.worker.catalogue import Catalogue, OptionInfo, TransportInfo, load
+from hockney.worker.hosts import parse_hosts
 from hockney.worker.libraries import Missing
+from hockney.worker.placement import Placement
 
 WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
 UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")
@@ -86,16 +88,16 @@ def test_ends_that_cannot_be_are_refused_before_anything_runs(
 def test_the_limit_of_a_measurement_follows_the_budget_unless_it_is_asked_for(
     time_s: float | None, asked_s: int | None, limit_s: int
 ) -> None:
-    asked = RunOptions(time_s=time_s, timeout_s=asked_s)
-    assert make_plan(suite(pattern="pingpong"), asked, CATALOGUE, cpus=2).timeout_s == limit_s
+    limits = suite(pattern="pingpong").limits(time_s=time_s, timeout_s=asked_s)
+    assert (limits.timeout_s, limits.limit_adapts) == (limit_s, asked_s is None)
 
 
 @pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 60), (1, 10), (30, 30), (600, 600)])
 def test_the_limit_of_a_start_is_the_one_asked_for_but_long_enough(asked_s: int | None, limit_s: int) -> None:
-    plan = make_plan(suite(pattern="pingpong"), RunOptions(time_s=5, timeout_s=asked_s), CATALOGUE, cpus=2)
-    assert plan.start_limit_s == limit_s
+    limits = suite(pattern="pingpong").limits(time_s=5, timeout_s=asked_s)
+    plan = make_plan(suite(pattern="pingpong"), RunOptions(limits=limits), CATALOGUE, cpus=2)
     again = Plan.of_run(make_stored("s", plan.as_json()), ())
-    assert again.start_limit_s == limit_s
+    assert again.limits.start_limit_s == plan.limits.start_limit_s == limit_s
 
 
 def test_of_a_series_own_transports_those_asked_for_stay() -> None:
@@ -239,15 +241,17 @@ def test_a_pattern_without_a_size_has_one_point() -> None:
 
 def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_where_there_is_time() -> None:
     def launches(sizes: tuple[int, ...], time_s: float, asked: int | None = None) -> int:
-        options = RunOptions(transports=("shm",), sizes=sizes, time_s=time_s, launches=asked)
-        return make_plan(pattern_suite("pingpong"), options, CATALOGUE, cpus=2).launches
+        limits = pattern_suite("pingpong").limits(time_s=time_s, launches=asked)
+        options = RunOptions(transports=("shm",), sizes=sizes, limits=limits)
+        return make_plan(pattern_suite("pingpong"), options, CATALOGUE, cpus=2).limits.launches
 
     assert launches((8,), 3.0) == 6
     assert launches((8,), 1.5) == 6  # a quarter of a second of each for the point
     assert launches((8,), 1.49) == 1
     assert launches((8, 16, 32, 64), 3.0) == 1
     assert launches((8,), 3.0, asked=2) == 2
-    assert make_plan(suite(pattern="pingpong"), RunOptions(time_s=600.0), CATALOGUE, cpus=2).launches == 1
+    asked = RunOptions(limits=suite(pattern="pingpong").limits(time_s=600.0))
+    assert make_plan(suite(pattern="pingpong"), asked, CATALOGUE, cpus=2).limits.launches == 1
 
 
 def test_a_point_has_the_traits_of_its_pattern_on_its_transport() -> None:
@@ -339,8 +343,9 @@ def test_exact_places_are_searched_only_on_request_and_keep_the_grain() -> None:
 
 
 def test_a_plan_survives_its_way_through_the_store() -> None:
-    asked = RunOptions(precision=0.02, time_s=7, launches=3, oversubscribe=True, timeout_s=9, refine=True)
-    asked = replace(asked, map_by="node", interface="eth1")
+    limits = Limits(precision=0.02, time_s=7, launches=3, timeout_s=9)
+    asked = RunOptions((), placement=Placement(map_by="node", interface="eth1"), limits=limits, oversubscribe=True)
+    asked = replace(asked, refine=True)
     for pattern in ("oneway", "memload"):
         plan = replace(make_plan(pattern_suite(pattern), asked, CATALOGUE, cpus=2), skipped=())
         assert Plan.of_run(make_stored(plan.suite, plan.as_json()), plan.points) == plan
@@ -351,13 +356,15 @@ def test_patterns_of_all_ranks_have_one_for_each_slot_that_was_asked_for(*, one_
     """An allocation has slots that nobody has asked for."""
     tcp = make_transport("tcp", BOTH | {"hosts"})
     catalogue = replace(CATALOGUE, transports={**CATALOGUE.transports, "tcp": tcp})
-    asked = RunOptions(transports=("tcp",), hosts=("n1:4", "n2:2"), one_per_host=one_per_host)
+    asked = RunOptions(
+        placement=Placement(hosts=parse_hosts("n1:4,n2:2"), one_per_host=one_per_host), transports=("tcp",)
+    )
     plan = make_plan(pattern_suite("rounds", with_all_ranks=("rounds",)), asked, catalogue)
     assert {point.ranks for point in plan.points} == {ranks}
     (_, hosts) = same_hosts(plan.as_json(), slots=True)  # of a command that measures as many
     again = make_plan(
         pattern_suite("rounds", with_all_ranks=("rounds",)),
-        replace(asked, hosts=(hosts,), one_per_host=False),
+        replace(asked, placement=make_placement((hosts,))),
         catalogue,
     )
     assert {point.ranks for point in again.points} == {ranks}
@@ -500,19 +507,23 @@ def test_ranks_and_size_that_are_not_given_are_the_patterns_own() -> None:
 
 def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_time_it_takes() -> None:
     series = {"pattern": "pingpong", "bytes": "1,2,4", "ranks": list(range(2, 4002)), "transports": ["shm", "tcp"]}
-    plan = make_plan(suite(**series), RunOptions(time_s=3600, oversubscribe=True), CATALOGUE, cpus=2)
-    assert len(plan.points) == 24_000
-    assert make_plan(suite(**series), RunOptions(time_s=36, oversubscribe=True), CATALOGUE, cpus=2).points
+
+    def planned(time_s: float, series: dict[str, Any]) -> int:
+        asked = RunOptions(limits=Limits(time_s=time_s), oversubscribe=True)
+        return len(make_plan(suite(**series), asked, CATALOGUE, cpus=2).points)
+
+    assert planned(3600, series) == planned(36, series) == 24_000
     for time_s in (1, 35):  # a tenth of the round's time is too little, but up to a minute any is enough
         with pytest.raises(UsageError, match=r"24000 points: .* about 6 min, .* \(--time 6m\)"):
-            make_plan(suite(**series), RunOptions(time_s=time_s, oversubscribe=True), CATALOGUE, cpus=2)
-    few = {**series, "ranks": [2, 3]}
-    assert len(make_plan(suite(**few), RunOptions(time_s=0.001, oversubscribe=True), CATALOGUE, cpus=2).points) == 12
+            planned(time_s, series)
+    assert planned(0.001, {**series, "ranks": [2, 3]}) == 12
 
 
 def test_across_hosts_other_transports_are_named() -> None:
     """An MPI too, although -t shm loads none."""
-    plan = make_plan(suite(pattern="pingpong"), RunOptions(hosts=("n1", "n2")), load(["shm"]))
+    plan = make_plan(
+        suite(pattern="pingpong"), RunOptions(placement=Placement(hosts=parse_hosts("n1,n2"))), load(["shm"])
+    )
     assert plan.points == ()
     (skipped,) = plan.skipped
     assert skipped.reason == "the transport works within one host; across hosts use -t mpi or tcp or udp"
@@ -525,9 +536,9 @@ def test_across_hosts_each_has_a_rank_by_default(hosts: tuple[str, ...], ranks: 
     tcp = replace(CATALOGUE, transports={"tcp": make_transport("tcp", BOTH | {"hosts"})})
     for pattern, number in zip(("ring", "pairs"), ranks, strict=True):
         suited = suite(pattern=pattern, ranks="cpus", transports=["tcp"])
-        plan = make_plan(suited, RunOptions(hosts=hosts), tcp, cpus=8)
+        plan = make_plan(suited, RunOptions(placement=make_placement(hosts)), tcp, cpus=8)
         assert {point.ranks for point in plan.points} == {number}
-        asked = make_plan(suited, RunOptions(hosts=hosts, ranks=(2,)), tcp, cpus=8)
+        asked = make_plan(suited, RunOptions(placement=make_placement(hosts), ranks=(2,)), tcp, cpus=8)
         assert {point.ranks for point in asked.points} == {2}
 
 
@@ -547,7 +558,7 @@ def test_two_ranks_are_measured_between_hosts_and_within_the_first(
     hosts: tuple[str, ...], ranks: int, per_host: tuple[int, ...], transports: set[str]
 ) -> None:
     tcp = replace(CATALOGUE, transports={"tcp": make_transport("tcp", BOTH | {"hosts"})})
-    asked = RunOptions(hosts=hosts, ranks=(ranks,), per_host=per_host)
+    asked = RunOptions(placement=make_placement(hosts, per_host=per_host), ranks=(ranks,))
     plan = make_plan(suite(pattern="ring", transports=["tcp"]), asked, tcp, cpus=8)
     assert {point.transport for point in plan.points} == transports
     assert not plan.skipped
@@ -555,6 +566,6 @@ def test_two_ranks_are_measured_between_hosts_and_within_the_first(
 
 def test_a_pattern_alone_has_a_rank_on_each_host_if_all_ranks_take_part() -> None:
     tcp = replace(CATALOGUE, transports={"tcp": make_transport("tcp", BOTH | {"hosts"})})
-    asked = RunOptions(transports=("tcp",), hosts=("n1", "n2", "n3", "n4"), sizes=(8,))
+    asked = RunOptions(placement=Placement(hosts=parse_hosts("n1,n2,n3,n4")), transports=("tcp",), sizes=(8,))
     plan = make_plan(find_suite("ring,barrier,pingpong", on_hosts=True), asked, tcp, cpus=1)
     assert {(point.pattern, point.ranks) for point in plan.points} == {("ring", 4), ("barrier", 4), ("pingpong", 2)}

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.builders import make_placement
 
 from hockney.machine.activity import StealMeter
 from hockney.measure.background import Background
@@ -21,11 +22,13 @@ from hockney.measure.pool import WorkerPool, _host_names
 from hockney.measure.recorder import Recorder
 from hockney.measure.warnings import Tally
 from hockney.model import Launch, Measurement, Point
+from hockney.suites import Limits
 from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import LaunchFailed, WorkerDied
-from hockney.worker.hosts import Host
+from hockney.worker.hosts import Host, parse_hosts
 from hockney.worker.launch import Job, StartCommand
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 
@@ -143,7 +146,7 @@ def test_a_start_ends_early_only_for_a_host_that_is_then_dropped(
     cause = "ssh: connect to host n2 port 22: No route to host"
     monkeypatch.setattr("hockney.worker.preflight._of_each", lambda *_: ({}, dict.fromkeys(silent, cause)))
     point = Point("tcp", "pingpong", 2, 8)
-    plan = Plan("test", (point,), hosts=("n1", "n2"))
+    plan = Plan("test", (point,), placement=Placement(hosts=parse_hosts("n1,n2")))
     pool = pool_of(plan, load())
     hosts = (Host("n1"), Host("n2"))
     pool._ask(hosts).result()
@@ -173,7 +176,9 @@ def test_after_a_failed_start_its_hosts_are_asked_and_those_that_do_not_answer_a
     asked: list[Sequence[str]] = []
     monkeypatch.setattr("hockney.worker.preflight._of_each", lose)
     catalogue = load()
-    options = RunOptions(transports=("tcp",), sizes=(8, 64), ranks=(2,), hosts=("n1:1", "n2:1", "n3:1"))
+    options = RunOptions(
+        placement=Placement(hosts=parse_hosts("n1:1,n2:1,n3:1")), transports=("tcp",), sizes=(8, 64), ranks=(2,)
+    )
     plan = make_plan(pattern_suite("pingpong"), options, catalogue)
     noted = Noted()
     pool = pool_of(plan, catalogue, noted, asks_hosts=asks_hosts)
@@ -193,12 +198,20 @@ def test_a_background_on_a_lost_host_is_killed_and_not_started_again(
     """It would not quit; the hosts of a failed job are asked together with those of the background."""
     monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda *_: lost)
     point = Point("tcp", "pingpong", 2, 8)
-    pool = pool_of(Plan("test", (point,), hosts=("n1", "n2"), background=Background("incast", 2, ("n3", "n4"))), load())
+    pool = pool_of(
+        Plan(
+            "test",
+            (point,),
+            placement=Placement(hosts=parse_hosts("n1,n2")),
+            background=Background("incast", 2, ("n3", "n4")),
+        ),
+        load(),
+    )
     ended: list[str] = []
     ends = {name: functools.partial(ended.append, name) for name in ("close", "kill")}
     session: Any = SimpleNamespace(**ends, words=lambda: "")
     with pool.launch(0, seed=1):
-        pool._loads["tcp"] = Load(session, Background("incast", 2), 60, is_lossy=False)
+        pool._loads["tcp"] = Load(session, Background("incast", 2), Limits(), is_lossy=False)
         pool._lose_hosts(point)
     assert ended == [end]
     if end == "kill":
@@ -235,7 +248,9 @@ def test_a_start_ends_early_where_ssh_cannot_reach_a_host(
     monkeypatch.setattr("hockney.measure.pool.WorkerSession", Starting)
     monkeypatch.setattr("hockney.measure.pool.lost_hosts", lambda *_: {"n2": cause})
     catalogue = load()
-    options = RunOptions(transports=("tcp",), sizes=(8,), ranks=(2,), hosts=hosts, oversubscribe=True)
+    options = RunOptions(
+        placement=make_placement(hosts), transports=("tcp",), sizes=(8,), ranks=(2,), oversubscribe=True
+    )
     plan = make_plan(pattern_suite("pingpong"), options, catalogue)
     pool = pool_of(plan, catalogue, asks_hosts=asks_hosts)
     with pool.launch(0, seed=1), pytest.raises(PointFailed):
@@ -244,20 +259,19 @@ def test_a_start_ends_early_where_ssh_cannot_reach_a_host(
 
 
 @pytest.mark.parametrize(
-    ("asked", "map_by", "cpus", "oversubscribed"),
+    ("asked", "bind", "oversubscribed"),
     [
-        ({}, None, (0, 1, 2), False),
-        ({"cpus": (5, 3, 3)}, None, (5, 3, 3), True),
-        ({"cpus": (5, 4, 3, 3)}, None, (5, 4, 3, 3), False),
-        ({"map_by": "node"}, "node", (), False),
-        ({"hosts": ("n1", "n2")}, "core", (), False),
-        ({"hosts": ("n1", "n2"), "map_by": "node"}, "node", (), False),
+        ({}, "0,1,2", False),
+        ({"cpus": (5, 3, 3)}, "5,3,3", True),
+        ({"cpus": (5, 4, 3, 3)}, "5,4,3,3", False),
+        ({"map_by": "node"}, "node", False),
+        ({"hosts": ("n1", "n2")}, "core", False),
+        ({"hosts": ("n1", "n2"), "map_by": "node"}, "node", False),
     ],
 )
 def test_hockney_names_the_cpus_of_ranks_unless_hosts_or_a_map_do(
     asked: dict[str, Any],
-    map_by: str | None,
-    cpus: tuple[int, ...],
+    bind: str,
     oversubscribed: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -265,13 +279,13 @@ def test_hockney_names_the_cpus_of_ranks_unless_hosts_or_a_map_do(
     monkeypatch.setattr("hockney.measure.pool.choose_cpus", lambda ranks: tuple(range(ranks)))
     monkeypatch.setattr("hockney.measure.pool.usable_cpus", lambda: tuple(range(8)))
     catalogue = load()
-    options = RunOptions(transports=("tcp",), ranks=(3,), oversubscribe=True, **asked)
+    options = RunOptions(transports=("tcp",), ranks=(3,), oversubscribe=True, placement=make_placement(**asked))
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
     pool = pool_of(plan, catalogue, asks_hosts=False)
     with pool.launch(0, seed=1), pytest.raises(PointFailed):
         pool.clock_ns(plan.points[0])
     (job,) = jobs
-    assert (job.map_by, job.cpus, job.oversubscribed) == (map_by, cpus, oversubscribed)
+    assert (job.placement.bind, job.oversubscribed) == (bind, oversubscribed)
 
 
 @pytest.mark.parametrize(("timed_out", "starts"), [(True, 1), (False, 2)])
@@ -307,7 +321,7 @@ def came_up(
     monkeypatch.setenv("HOCKNEY_RSH", """sh -c 'exec sh -c "$1"'""")  # leads to this host
     noted = Noted()
     catalogue = load()
-    options = RunOptions(transports=("tcp",), ranks=(len(found),), hosts=hosts, oversubscribe=True)
+    options = RunOptions(placement=make_placement(hosts), transports=("tcp",), ranks=(len(found),), oversubscribe=True)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
     pool = pool_of(plan, catalogue, noted, asks_hosts=False)
     with pool.launch(0, seed=1):
@@ -356,7 +370,7 @@ def test_ranks_on_other_hosts_than_asked_for_are_not_measured(machines: str, mon
 def test_ranks_on_machines_of_one_hostname_have_the_names_that_were_listed(
     machines: str, hostnames: tuple[str, ...], named: tuple[str, ...]
 ) -> None:
-    job = Job(Path("worker"), "tcp", 4, hosts=(Host("n1", 2), Host("n2", 2)))
+    job = Job(Path("worker"), "tcp", 4, Placement(hosts=(Host("n1", 2), Host("n2", 2))))
     ranks = [
         Rank(rank=number, host=host, machine=machine, network="", pid=1, cpu=0, cpus_usable=1, bound="0", strangers=0)
         for number, (machine, host) in enumerate(zip(machines, hostnames, strict=True))

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.builders import make_info, make_launch, make_point, measurements_with_medians
+from tests.builders import make_info, make_launch, make_point, make_settings, measurements_with_medians
 from tests.shared import Fakes, killed_at_the_end
 from tests.worker.extra import EXTRA
 
@@ -30,6 +30,7 @@ from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue, load
 
 SMALL = Point("fault", "pingpong", 2, 8)
@@ -59,7 +60,7 @@ class Silent(Display):
 def measure(
     catalogue: Catalogue, path: Path, *points: Point, display: Silent | None = None, **asked: Any
 ) -> RunOutcome:
-    plan = Plan("test", points, **{"time_s": 0.3, "timeout_s": 20, **asked})
+    plan = Plan("test", points, **make_settings(**{"time_s": 0.3, "timeout_s": 20, **asked}))
     with Store.open(path) as store:
         return running.measure(plan, catalogue, store, display or Silent(), command="test")
 
@@ -396,7 +397,7 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
 @pytest.mark.full
 def test_a_full_disk_stops_the_run_and_keeps_stored_results(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
-    plan = Plan("test", (SMALL,), precision=1e-6, time_s=60)
+    plan = Plan("test", (SMALL,), limits=Limits(precision=1e-6, time_s=60))
     with Store.open(path) as store:
         store.db.execute("PRAGMA max_page_count = 40")  # SQLite then fails as on a full disk
         with pytest.raises(StoreError, match="full"):

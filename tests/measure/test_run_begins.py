@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from tests.builders import make_info, make_launch, make_library, make_measurement, make_point
+from tests.builders import make_info, make_launch, make_library, make_measurement, make_placement, make_point
 
 from hockney.cli import execute
 from hockney.errors import UsageError
@@ -28,6 +28,7 @@ from hockney.measure.warnings import Tally, host_warnings, steal_warning
 from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
+from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue
 
 
@@ -45,7 +46,7 @@ def test_loopback_warnings_name_the_transports_on_it(
     of_bbr = Warning_("congestion", "tcp", "It is bbr.", "Take another.")
     monkeypatch.setenv("HOCKNEY_RSH", """sh -c 'exec sh -c "$1"'""")  # leads to this host
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [of_bbr])
-    plan = Plan("test", (make_point(8, transport),), time_s=0.3, hosts=hosts)
+    plan = Plan("test", (make_point(8, transport),), placement=make_placement(hosts), limits=Limits(time_s=0.3))
     with Store.open(tmp_path / "r.db") as store:
         running.measure(plan, catalogue, store, Display(), command="test")
         assert (of_bbr in store.run(1).warnings) is warned
@@ -169,7 +170,7 @@ def test_ctrl_c_before_the_first_measurement_leaves_a_run_that_can_be_resumed(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "r.db"
-    plan = Plan("test", (make_point(8), make_point(64)), precision=0.9, time_s=0.3)
+    plan = Plan("test", (make_point(8), make_point(64)), limits=Limits(precision=0.9, time_s=0.3))
     with Store.open(path) as store, monkeypatch.context() as patched:  # it comes while other programs are watched
         patched.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
         outcome = running.measure(plan, catalogue, store, Display(), command="test")
@@ -205,7 +206,10 @@ with Store.open(path) as store:
     running.measure(PLAN, load(libraries=()), store, Display(), command="test")
 """
 PLAN = Plan(
-    "test", (make_point(8), make_point(64)), (Skipped(make_point(128), "as a test"),), precision=0.9, time_s=0.3
+    "test",
+    (make_point(8), make_point(64)),
+    (Skipped(make_point(128), "as a test"),),
+    limits=Limits(precision=0.9, time_s=0.3),
 )
 
 
@@ -290,7 +294,7 @@ def test_ctrl_c_while_earlier_measurements_are_read_changes_nothing(
     path = tmp_path / "r.db"
     monkeypatch.setenv("HOCKNEY_STORE", str(path))
     with Store.open(path) as store:
-        running.measure(replace(PLAN, precision=1e-9), catalogue, store, Display(), command="test")
+        running.measure(PLAN.within(precision=1e-9), catalogue, store, Display(), command="test")
         before = store.run(1)
     read = Store.measurements
 

@@ -23,6 +23,7 @@ from hockney.measure.recorder import Display, Recorder
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.suites import Limits
 from hockney.worker.catalogue import load
 
 
@@ -171,7 +172,10 @@ def test_contention_in_a_resumed_run_carries_its_time(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(running, "warnings_before", busy)
     with Store.open(tmp_path / "r.db") as store:
-        catalogue, plan = load(libraries=()), Plan("test", (make_point(8), make_point(64)), precision=1e-6, time_s=0.1)
+        catalogue, plan = (
+            load(libraries=()),
+            Plan("test", (make_point(8), make_point(64)), limits=Limits(precision=1e-6, time_s=0.1)),
+        )
         running.measure(plan, catalogue, store, Silent(), command="test")
         running.resume("last", catalogue, store, Silent())
         said = [warning.cause.partition("CPUs ")[2] for warning in store.run(1).warnings if warning.kind == "load"]
@@ -188,7 +192,7 @@ def others(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
     """Of the launches of a run, and again of those that are added."""
     path, point = tmp_path / "r.db", make_point(8)
-    catalogue, plan = load(libraries=()), Plan("test", (point,), precision=1e-6, time_s=0.1, launches=3)
+    catalogue, plan = load(libraries=()), Plan("test", (point,), limits=Limits(precision=1e-6, time_s=0.1, launches=3))
     with Store.open(path) as store:
         running.measure(plan, catalogue, store, Silent(), command="test")
         running.add_launches(1, [point], 2, 0.1, catalogue, store, Silent())
@@ -204,7 +208,7 @@ def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("others")
 def test_the_load_of_other_programs_is_a_warning_before_and_after_a_stop(tmp_path: Path) -> None:
-    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), precision=1e-6, time_s=60.0)
+    catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), limits=Limits(precision=1e-6, time_s=60.0))
     with Store.open(tmp_path / "r.db") as store:
         running.measure(plan, catalogue, store, Silent(stop_after_rounds=2), command="test")
         running.resume("last", catalogue, store, Silent(stop_after_rounds=2))
@@ -224,7 +228,7 @@ def test_a_launcher_that_never_answers_is_waited_for_once(
     ready = {name: replace(catalogue.transports["shm"], name=name, library=library) for name in names}
     catalogue = replace(catalogue, transports={**catalogue.transports, **ready})
     points = [Point(name, "pingpong", ranks, 8) for name in names for ranks in (2, 4)]
-    plan = Plan("test", (*points, make_point(8)), time_s=1.0, launches=3, start_limit_s=1)
+    plan = Plan("test", (*points, make_point(8)), limits=Limits(time_s=1.0, launches=3, start_limit_s=1))
     with Store.open(tmp_path / "r.db") as store:
         outcome = running.measure(plan, catalogue, store, Silent(), command="test")
         rows = {row.point: row for row in store.points(1)}

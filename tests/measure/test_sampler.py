@@ -106,7 +106,7 @@ def test_a_measurement_of_a_slow_stream_takes_up_to_a_third_of_its_limit_and_its
     budget_s: float, most_s: float
 ) -> None:
     machine = Machine(lambda point: 0.19e9)
-    notes = sample(machine, replace(plan_of(STREAM), timeout_s=60), budget_s=budget_s)
+    notes = sample(machine, plan_of(STREAM).within(timeout_s=60), budget_s=budget_s)
     measurement = all_measurements(notes)[0]
     fill_s = 0.38 * (measurement.batch // 4)
     assert 0.6 * most_s < measurement.elapsed_ns[0].sum() / 1e9 + fill_s < 1.01 * most_s

@@ -12,7 +12,7 @@ import pytest
 from hockney.archive import Published, published, reports
 from hockney.measure.plan import RunOptions, make_plan
 from hockney.model import Point
-from hockney.suites import load_suite
+from hockney.suites import Limits, load_suite
 from hockney.worker.catalogue import load
 
 Where = dict[str, Any]  # fields of a point, and options
@@ -31,7 +31,7 @@ def planned(report: str) -> tuple[tuple[Point, dict[str, Any]], ...]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hockney.measure.plan.read_topology", lambda: topology)
         for ranks in ((), (16,)) if report == "t3d" else ((),):
-            asked = RunOptions(transports=TRANSPORTS[report], ranks=ranks, time_s=1e6)
+            asked = RunOptions(transports=TRANSPORTS[report], ranks=ranks, limits=Limits(time_s=1e6))
             points += make_plan(load_suite(report), asked, catalogue, 64).points
     defaults = {
         name: {option.name: option.default for option in pattern.options}

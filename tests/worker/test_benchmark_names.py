@@ -18,6 +18,7 @@ from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.launch import Job, launch
 from hockney.worker.libraries import Library
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -114,7 +115,7 @@ def jobs() -> Iterator[Jobs]:
 
         @functools.cache
         def started(executable: Path, transport: str, ranks: int, library: Library | None) -> WorkerSession:
-            job = Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS))
+            job = Job(executable, transport, ranks, Placement(cpus=CPUS), oversubscribed=ranks > len(CPUS))
             session = open_jobs.enter_context(WorkerSession(launch(job, library)))
             session.hello()
             return session

@@ -16,11 +16,12 @@ from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import Host
 from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, YIELDS, Job, StartCommand, launch, output_of
 from hockney.worker.libraries import NATIVE, Library
+from hockney.worker.placement import Placement
 from hockney.worker.starters import LAUNCHER_WORDS, check_launcher
 
-JOB = Job(Path("/w"), "T", 3, cpus=(0, 2))
+JOB = Job(Path("/w"), "T", 3, Placement(cpus=(0, 2)))
 A_AND_B = (Host("a"), Host("b"))
-SPREAD = Job(Path("/w"), "T", 3, map_by="socket", hosts=A_AND_B, oversubscribed=True)
+SPREAD = Job(Path("/w"), "T", 3, Placement(map_by="socket", hosts=A_AND_B), oversubscribed=True)
 WORKER = "/w -t T -n 3 --bind 0,2 --start-limit 60"
 OVERSUBSCRIBED = "/w -t T -n 3 --bind socket --oversubscribed --start-limit 60"
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -66,6 +67,10 @@ def words(line: str) -> tuple[str, ...]:
     """Text after | is one word, for a remote shell."""
     plain, bar, remote = line.partition("|")
     return (*plain.split(), *([remote] if bar else []))
+
+
+def placed(job: Job, **fields: Any) -> Job:
+    return replace(job, placement=replace(job.placement, **fields))
 
 
 def of_launcher(name: str) -> Library:
@@ -118,8 +123,8 @@ def test_hosts_that_join() -> None:
 @pytest.mark.parametrize("asked", ["auto", "srun", "flux", "mytool -n {ranks} {worker}"])
 def test_every_way_to_start_a_library_names_the_interface_to_it(kind: str, asked: str) -> None:
     library = replace(make_library(), kind=kind)
-    job = replace(SPREAD, interface="ib0", hosts=(Host("n1"), Host("n2")))
-    launched = launch(job, library, {"SLURM_JOB_ID": "7", "SLURM_MPI_TYPE": "none", "HOCKNEY_RSH": "ssh"}, asked)
+    job = placed(SPREAD, interface="ib0", hosts=(Host("n1"), Host("n2")), launcher=asked)
+    launched = launch(job, library, {"SLURM_JOB_ID": "7", "SLURM_MPI_TYPE": "none", "HOCKNEY_RSH": "ssh"})
     known = {"OMPI_MCA_btl_tcp_if_include", "FI_TCP_IFACE", "UCX_NET_DEVICES"}
     assert {launched.environment[name] for name in known} == {"ib0"}
     assert "--interface ib0" in " ".join(launched.argv)
@@ -128,25 +133,25 @@ def test_every_way_to_start_a_library_names_the_interface_to_it(kind: str, asked
 
 
 def test_an_interface_that_the_user_has_set_for_a_library_stays() -> None:
-    job = replace(SPREAD, interface="ib0", hosts=(Host("n1"), Host("n2")))
+    job = placed(SPREAD, interface="ib0", hosts=(Host("n1"), Host("n2")))
     launched = launch(job, replace(make_library(), kind="openmpi"), {"UCX_NET_DEVICES": "mlx5_0:1"})
     assert "UCX_NET_DEVICES" not in launched.environment
     assert launched.environment["FI_TCP_IFACE"] == "ib0"
 
 
 def test_native_ranks_get_the_interface_on_every_host() -> None:
-    launched = launch(replace(SPREAD, interface="ib0"), None, {})
+    launched = launch(placed(SPREAD, interface="ib0"), None, {})
     assert all(argv[-1].count("--interface ib0") == 1 for argv in (launched.argv, *launched.joins))
 
 
 def test_ranks_of_one_host_find_their_cpus_themselves_where_asked() -> None:
-    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2, map_by="node")).argv == words(
+    assert LAUNCHERS["local"](Job(Path("/w"), "T", 2, Placement(map_by="node"))).argv == words(
         "/w -t T -n 2 --bind node --start-limit 60"
     )
 
 
 def test_a_remote_shell_gets_words_that_it_cannot_misread() -> None:
-    launched = LAUNCHERS["ssh"](Job(Path("/my files/w;x"), "tcp", 1, hosts=(Host("a"),)))
+    launched = LAUNCHERS["ssh"](Job(Path("/my files/w;x"), "tcp", 1, Placement(hosts=(Host("a"),))))
     assert launched.argv[-1].startswith("'/my files/w;x' -t tcp ")
 
 
@@ -155,7 +160,7 @@ def test_without_cpus_nothing_is_pinned() -> None:
 
 
 def test_more_hosts_than_ranks_leaves_the_last_ones_out() -> None:
-    job = Job(Path("/w"), "T", 1, hosts=A_AND_B, library=make_library())
+    job = Job(Path("/w"), "T", 1, Placement(hosts=A_AND_B), library=make_library())
     assert "a:1" in LAUNCHERS["mpich"](job).argv
     assert LAUNCHERS["ssh"](job).joins == ()
 
@@ -226,14 +231,14 @@ def test_native_ranks_start_as_the_allocation_has_it() -> None:
     )
     for elsewhere in ({**SLURM, "SLURM_JOB_NODELIST": "a"}, {**SLURM, "HOCKNEY_RSH": "rsh"}, {"PBS_NODEFILE": "/f"}):
         assert launch(SPREAD, environment=elsewhere).launcher in ("ssh", "rsh")
-    assert launch(SPREAD, environment=SLURM, asked="ssh").launcher == "ssh"
+    assert launch(placed(SPREAD, launcher="ssh"), environment=SLURM).launcher == "ssh"
     assert launch(SPREAD, environment={**SLURM, "SRUN_CPUS_PER_TASK": "1"}).environment == {"SRUN_CPUS_PER_TASK": None}
     assert launched.environment == {}
-    assert launch(SPREAD, environment={"SLURM_JOB_ID": "7"}, asked="srun").launcher == "srun"
+    assert launch(placed(SPREAD, launcher="srun"), environment={"SLURM_JOB_ID": "7"}).launcher == "srun"
     with pytest.raises(
         UsageError, match="--launcher srun works within a job of Slurm: begin one with salloc or sbatch"
     ):
-        launch(SPREAD, environment={}, asked="srun")
+        launch(placed(SPREAD, launcher="srun"), environment={})
 
 
 @pytest.mark.parametrize("kind", ["openmpi", "mpich", "intel", "oshrun"])
@@ -275,10 +280,10 @@ def srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes) -> Iterat
 )
 def test_srun_is_told_the_pmi_of_the_library(srun: Any, kind: str, linked: str, option: str) -> None:
     srun("pmi2\nnone\npmix_v4", linked)
-    launched = launch(SPREAD, mpi(kind), SLURM, "srun")
+    launched = launch(placed(SPREAD, launcher="srun"), mpi(kind), SLURM)
     assert [word for word in launched.argv if word.startswith("--mpi")] == [option] * bool(option)
     assert launched.environment["SLURM_OVERLAP"] == "1"
-    here = launch(JOB, mpi(kind), {**SLURM, "SLURMD_NODENAME": "a"}, "srun").argv
+    here = launch(placed(JOB, launcher="srun"), mpi(kind), {**SLURM, "SLURMD_NODENAME": "a"}).argv
     assert " ".join(here).endswith(f" --nodes 1 --ntasks 3 --distribution arbitrary --nodelist a,a,a {WORKER}")
     assert launched.environment.get(YIELDS) == ("1" if kind == "openmpi" else None)
 
@@ -293,8 +298,8 @@ def test_an_mpi_whose_launcher_takes_no_hosts_is_started_by_srun(srun: Any) -> N
 def test_a_pmi_that_srun_lacks_is_named(srun: Any) -> None:
     srun("none\npmi2")
     with pytest.raises(LaunchFailed, match="needs the PMI pmix, and srun has none, pmi2; start it with --launcher"):
-        launch(SPREAD, mpi("openmpi"), SLURM, "srun")
-    chosen = launch(SPREAD, mpi("openmpi"), {**SLURM, "SLURM_MPI_TYPE": "cray_shasta"}, "srun")
+        launch(placed(SPREAD, launcher="srun"), mpi("openmpi"), SLURM)
+    chosen = launch(placed(SPREAD, launcher="srun"), mpi("openmpi"), {**SLURM, "SLURM_MPI_TYPE": "cray_shasta"})
     assert not [word for word in chosen.argv if word.startswith("--mpi")]
 
 
@@ -302,15 +307,15 @@ TEMPLATE = "mytool -n {ranks} -p{per_host} --hosts {hosts} {worker} --end"
 
 
 def test_a_template_of_the_users_own() -> None:
-    launched = launch(SPREAD, mpi("openmpi"), {}, TEMPLATE)
+    launched = launch(placed(SPREAD, launcher=TEMPLATE), mpi("openmpi"), {})
     assert launched.argv == words(f"mytool -n 3 -p2 --hosts a,b {OVERSUBSCRIBED} --end")
     assert launched.environment == {YIELDS: "1"}
-    native = launch(SPREAD, None, {}, TEMPLATE)
+    native = launch(placed(SPREAD, launcher=TEMPLATE), None, {})
     assert native.joins[-1] == words(
         f"mytool -n 1 -p1 --hosts b {OVERSUBSCRIBED} --rank 2 --here 1 --join {JOIN_ADDRESS} --end"
     )
-    assert launch(SPREAD, None, {}, "mytool {worker}").launcher == "ssh"
-    assert launch(JOB, None, {}, TEMPLATE) == StartCommand("worker", words(WORKER))
+    assert launch(placed(SPREAD, launcher="mytool {worker}"), None, {}).launcher == "ssh"
+    assert launch(placed(JOB, launcher=TEMPLATE), None, {}) == StartCommand("worker", words(WORKER))
 
 
 def test_words_of_launchers() -> None:
@@ -329,7 +334,7 @@ def test_an_unknown_launcher_is_refused(asked: str) -> None:
 
 
 def test_a_remote_shell_that_cannot_be_read_as_a_command_is_named() -> None:
-    strange = launch(replace(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": "ssh -o User={me}"})
+    strange = launch(placed(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": "ssh -o User={me}"})
     assert strange.argv[:3] == ("ssh", "-o", "User={me}")  # no placeholder of ours
     with pytest.raises(LaunchFailed, match='HOCKNEY_RSH=ssh " is no command'):
-        launch(replace(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": 'ssh "'})
+        launch(placed(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": 'ssh "'})

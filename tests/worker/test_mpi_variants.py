@@ -18,6 +18,7 @@ from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied, WorkerRefused
 from hockney.worker.launch import Job, StartCommand, launch
 from hockney.worker.libraries import Library
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
@@ -38,7 +39,9 @@ def job(
     environment: Mapping[str, str] = os.environ,
 ) -> StartCommand:
     executable = build_worker(recipe or library.recipe)
-    return launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library, environment)
+    return launch(
+        Job(executable, transport, ranks, Placement(cpus=CPUS), oversubscribed=ranks > len(CPUS)), library, environment
+    )
 
 
 def check_mailbox(library: Library, transport: str, ranks: int) -> WorkerSession:

@@ -11,7 +11,7 @@ from tests.worker.extra import EXTRA
 from tests.worker.test_native import converse, measure
 from tests.worker.test_session import MPIS, SHORT_MPIS, job
 
-from hockney.measure.plan import RunOptions, make_plan, pattern_suite
+from hockney.measure.plan import pattern_suite
 from hockney.stats.fit import NoFit, RoundTrips, fit_loggp
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import build_worker
@@ -65,8 +65,8 @@ def test_a_delay_is_calibrated_within_milliseconds(asked_ns: int, at_most: int) 
 def test_the_longest_repetition_fits_the_shortest_usual_limit_three_times() -> None:
     catalogue = load(libraries=())
     pattern = catalogue.pattern("prtt")
-    plan = make_plan(pattern_suite("prtt"), RunOptions(transports=("shm",), time_s=1), catalogue, cpus=2)
-    assert 3 * pattern.option("messages").max * pattern.option("delay_ns").max < plan.timeout_s * 1e9
+    limit_s = pattern_suite("prtt").limits(time_s=1).timeout_s
+    assert 3 * pattern.option("messages").max * pattern.option("delay_ns").max < limit_s * 1e9
 
 
 def round_trips(session: WorkerSession, sizes: Sequence[int], of: Callable[[Sequence[int]], float]) -> list[RoundTrips]:

@@ -13,6 +13,7 @@ from hockney.worker.catalogue import describe
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.launch import Job, launch
 from hockney.worker.libraries import Library, find_pvms
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -36,7 +37,9 @@ REPETITIONS = 3 * 4
 
 def session_of(library: Library | None, transport: str, ranks: int = 2) -> WorkerSession:
     executable = build_worker(*([library.recipe] if library else []))
-    return WorkerSession(launch(Job(executable, transport, ranks, CPUS, oversubscribed=ranks > len(CPUS)), library))
+    return WorkerSession(
+        launch(Job(executable, transport, ranks, Placement(cpus=CPUS), oversubscribed=ranks > len(CPUS)), library)
+    )
 
 
 @EVERY

@@ -28,6 +28,7 @@ from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, Worke
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
 from hockney.worker.libraries import MPI, Library
+from hockney.worker.placement import Placement
 from hockney.worker.processes import MARK, find_members, shared_memory_of
 from hockney.worker.session import WorkerSession
 
@@ -48,7 +49,9 @@ ENDLESS = 10**12
 def job(mpi: Library | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> StartCommand:
     executable = build_worker(mpi.recipe if mpi else recipe)
     oversubscribed = ranks > len(CPUS)
-    return launch(Job(executable, "mpi" if mpi else transport, ranks, CPUS, oversubscribed=oversubscribed), mpi)
+    return launch(
+        Job(executable, "mpi" if mpi else transport, ranks, Placement(cpus=CPUS), oversubscribed=oversubscribed), mpi
+    )
 
 
 def faulty(fault: str, ranks: int = 2) -> StartCommand:
@@ -152,7 +155,7 @@ def test_ranks_with_one_local_number_are_pinned_by_rank(mpi: Library, tmp_path: 
     worker = tmp_path / "worker"
     others = "OMPI_COMM_WORLD_LOCAL_RANK MPI_LOCALRANKID MV2_COMM_WORLD_LOCAL_RANK PALS_LOCAL_RANKID"
     fake(worker, f"unset {others}", f'SLURM_LOCALID=0 exec {build_worker(mpi.recipe)} "$@"')
-    with WorkerSession(launch(Job(worker, "mpi", 2, CPUS), mpi)) as session:
+    with WorkerSession(launch(Job(worker, "mpi", 2, Placement(cpus=CPUS)), mpi)) as session:
         assert [rank.bound for rank in session.hello().ranks] == list(map(str, CPUS[:2]))
 
 
@@ -386,7 +389,7 @@ def remote_job(agent: Path, hosts: tuple[str, ...], ranks: int, start_limit_s: i
         build_worker(),
         "tcp",
         ranks,
-        hosts=parse_hosts(",".join(hosts)),
+        Placement(hosts=parse_hosts(",".join(hosts))),
         oversubscribed=True,
         start_limit_s=start_limit_s,
     )

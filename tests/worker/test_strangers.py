@@ -18,6 +18,7 @@ from hockney.worker.build import SOURCES, build_worker
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import Job, launch
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 # Takes the place of ssh. Before a rank joins, a web browser and a port scanner have found the socket of rank 0 and were
@@ -43,7 +44,7 @@ def test_a_refused_stranger_is_reported(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.write_text(AGENT)
     agent.chmod(0o755)
-    job = Job(build_worker(), "tcp", 2, hosts=parse_hosts("localhost:1,127.0.0.1:1"), oversubscribed=True)
+    job = Job(build_worker(), "tcp", 2, Placement(hosts=parse_hosts("localhost:1,127.0.0.1:1")), oversubscribed=True)
     with WorkerSession(launch(job, environment={"HOCKNEY_RSH": str(agent)})) as session:
         assert [rank.strangers for rank in session.hello().ranks] == [2, 0]
         assert session.measure("pingpong", bytes=64).verified

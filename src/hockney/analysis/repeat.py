@@ -12,6 +12,7 @@ from hockney.errors import Fix, UsageError
 from hockney.model import NOT_MEASURED, Launch, Point, PointStatus, RunInfo, RunStatus, split_placed
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.worker.hosts import Host, fold_hosts, parse_hosts
+from hockney.worker.placement import Placement
 
 if TYPE_CHECKING:
     from hockney.results.runs import Run
@@ -28,36 +29,29 @@ INTERLEAVED = "interleaved"
 """In the stored plan of both runs of an interleaved pair: id, side, and the new run's names of base's transports."""
 
 
-def hosts_of(plan: Mapping[str, Any]) -> tuple[Host, ...]:
-    """The hosts that a run named; () on one machine without a name."""
-    listed = plan.get("hosts")
-    return parse_hosts(",".join(listed)) if listed else ()
-
-
 def same_hosts(plan: Mapping[str, Any], *, slots: bool = False) -> tuple[str, ...]:
     """The options that put another command on the hosts of a run, reached in the same way."""
-    hosts = hosts_of(plan)
-    if not hosts:
+    where = Placement.of_plan(plan)
+    if not where.hosts:
         return ()
-    launcher, interface = plan.get("launcher", "auto"), plan.get("interface")
-    slots &= not plan.get("one_per_host")  # those of an allocation: named, they would ask for more ranks
+    slots &= not where.one_per_host  # those of an allocation: named, they would ask for more ranks
     return (
-        *("--hosts", fold_hosts(hosts if slots else (Host(host.name) for host in hosts))),
-        *(("--launcher", launcher) if launcher != "auto" else ()),
-        *(("--interface", interface) if interface else ()),
+        *("--hosts", fold_hosts(where.hosts if slots else (Host(host.name) for host in where.hosts))),
+        *(("--launcher", where.launcher) if where.launcher != "auto" else ()),
+        *(("--interface", where.interface) if where.interface else ()),
     )
 
 
 def same_placement(plan: Mapping[str, Any], transport: str = "") -> tuple[str, ...]:
     """The options that put a new `run` where a run was; with -t, and --per-node as of `tcp/2`, for one transport."""
     name, per_host = split_placed(transport)
-    cpus, map_by = plan.get("cpus"), plan.get("map_by", "core")
+    where = Placement.of_plan(plan)
     return (
         *(("-t", name) if name else ()),
         *same_hosts(plan, slots=True),
         *(("--per-node", per_host) if per_host.isdecimal() else ()),
-        *(("--cpus", ",".join(map(str, cpus))) if cpus else ()),
-        *(("--map", map_by) if map_by != "core" else ()),
+        *(("--cpus", where.bind) if where.cpus else ()),
+        *(("--map", where.map_by) if where.map_by != "core" else ()),
     )
 
 

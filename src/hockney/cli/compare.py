@@ -116,7 +116,7 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     Raises UsageError; HockneyError when stopped, or where a side failed so that nothing can be compared.
     """
     from hockney.cli.measuring import command_line, measuring
-    from hockney.cli.run_options import find_suite, parse_pair, read_options
+    from hockney.cli.run_options import find_suite, parse_pair, read_limits, read_options
     from hockney.measure.interleave import measure
     from hockney.measure.plan import make_plan, transport_words
     from hockney.measure.run import Variant
@@ -125,13 +125,11 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     transports = [given.pop(f"{side}_transport") for side in _SIDES]
     label = given.pop("label")
     given["hosts"] = given["hosts"] or ("local",)  # also in a batch job: its hosts are used only if named
+    given["launches"] = given["launches"] or "8"  # with six the interval is a quarter wider
+    given["time_s"] = given["time_s"] or 120.0
     common = read_options({"refine": False, **given})
-    suite = find_suite(what, on_hosts=bool(common.hosts))
-    common = replace(
-        common,
-        launches=common.launches or 8,  # with six the interval is a quarter wider
-        time_s=120.0 if common.time_s is None else common.time_s,
-    )
+    suite = find_suite(what, on_hosts=bool(common.placement.hosts))
+    common = replace(common, limits=read_limits(suite, given))
     _refuse_contradictions(common, environments, transports)
     options = [common if transport is None else replace(common, transports=(transport,)) for transport in transports]
     words = [word for of_side in options for word in transport_words(suite, of_side)]
@@ -161,7 +159,7 @@ def _refuse_contradictions(
         raise UsageError("give --transport, or both --base-transport and --new-transport")
     if environments[0] == environments[1] and transports[0] == transports[1]:
         raise UsageError("both variants are the same: give what differs, for example --new-env NAME=VALUE")
-    if common.launches is not None and common.launches < PAIRS_MIN:
+    if common.limits is not None and common.limits.launches < PAIRS_MIN:
         raise UsageError(f"so few launches of each variant decide nothing: give --launches {PAIRS_MIN} or more")
-    if common.hosts and any(environments):
+    if common.placement.hosts and any(environments):
         raise UsageError("--base-env and --new-env only affect jobs on this host: leave out --hosts")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hockney.measure.estimate import first_rounds_s
 from hockney.measure.plan import RunOptions, make_plan, refuse_empty, transport_words
 from hockney.render.json import print_json
 from hockney.render.text import show
@@ -20,7 +19,7 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
             "dry_run": True,
             "suite": plan.suite,
             "plan": plan.as_json(),
-            "first_rounds_s": first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts)),
+            "first_rounds_s": plan.first_rounds_s(),
             "points": plan.points,
             "skipped": plan.skipped,
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from hockney.render.json import print_json
 from hockney.render.streams import remark
 from hockney.report.commands import typed
 from hockney.results.runs import Run
-from hockney.worker.hosts import parse_hosts
 
 if TYPE_CHECKING:
     from hockney.analysis.health import Health
@@ -52,18 +50,18 @@ def health(
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.run_options import read_limit, read_placement
     from hockney.measure.health import measure_health
+    from hockney.measure.plan import RunOptions
     from hockney.render.text import show
     from hockney.report.documents.health import health_document, health_json
+    from hockney.suites import load_suite
 
-    asked = replace(read_placement(places), transports=(transport,), time_s=time_s, timeout_s=read_limit(limit_s))
-    if not asked.hosts:
+    limits = load_suite("health").limits(time_s=time_s, timeout_s=read_limit(limit_s))
+    asked = RunOptions((transport,), placement=read_placement(places), limits=limits)
+    if not asked.placement.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
     shown = measuring(store, create=True, quiet=quiet, words=[transport], make_display=PairsDisplay)
     with shown as (catalogue, results, display):
-        outcome = measure_health(
-            parse_hosts(",".join(asked.hosts)), asked, catalogue, results, display,
-            command=command_line("health"), label=label,
-        )  # fmt: skip
+        outcome = measure_health(asked, catalogue, results, display, command=command_line("health"), label=label)
         display.close()
         run = Run(results, outcome.run_id)
         result = health_of(run)

@@ -55,26 +55,29 @@ class ProgressDisplay(Display):
         """Print the plan; a run that gets more launches has it only once."""
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
-        self._run_id, self._launches, self._launch = run_id, plan.launches, 0
-        self._on_hosts = bool(plan.hosts)
-        self._unseen, self._end_s = set(plan.points), time.monotonic() + plan.time_s
+        limits, how_long = plan.limits, format_duration_s(plan.limits.time_s)
+        self._run_id, self._launches, self._launch = run_id, limits.launches, 0
+        self._on_hosts = bool(plan.placement.hosts)
+        self._unseen, self._end_s = set(plan.points), time.monotonic() + limits.time_s
         if is_known:  # a check measures again
-            launches = counted(plan.launches, "more launch", "more launches")
+            launches = counted(limits.launches, "more launch", "more launches")
             self.say(
                 f"run {run_id} continues, as some series are inconclusive: {points} in {launches}, "
-                f"for {format_duration_s(plan.time_s)} or longer"
+                f"for {how_long} or longer"
             )
             return
         transports = counted(len({point.transport for point in plan.points}), "transport")
         left = f"{len(plan.points) - precise} of its {points}" if precise else points
-        least = "one round of each launch" if plan.launches > 1 else "one round"
+        least = "one round of each launch" if limits.launches > 1 else "one round"
         is_search = plan.deadline_ns is not None
         goal = (
-            "the highest rate of each is found" if is_search else f"all are known to {percent_digits(plan.precision)} %"
+            "the highest rate of each is found"
+            if is_search
+            else f"all are known to {percent_digits(limits.precision)} %"
         )
         self.say(
             f"run {run_id}{' resumed' if goes_on else ''}: {left} on {transports}, until {goal} "
-            f"or for {format_duration_s(plan.time_s)}, but at least {least}; "
+            f"or for {how_long}, but at least {least}; "
             "Ctrl-C keeps all measurements"
         )
         idle = idle_hosts_text(plan.as_json(), max((point.ranks for point in plan.points), default=0))
@@ -203,8 +206,10 @@ class PairsDisplay(ProgressDisplay):
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
         """Print the number of pairs and the time; a resumed run has the same line."""
         self._run_id = run_id
-        time = format_duration_s(plan.time_s)
-        self.say(f"run {run_id}: {pairs_text(len(plan.hosts))}, at most {time}; Ctrl-C keeps all measurements")
+        time = format_duration_s(plan.limits.time_s)
+        self.say(
+            f"run {run_id}: {pairs_text(len(plan.placement.hosts))}, at most {time}; Ctrl-C keeps all measurements"
+        )
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Print nothing: the result has each reason why pairs failed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -36,11 +35,12 @@ def quick(
     """
     from hockney.cli.measuring import OutputOptions, measure_and_show
     from hockney.cli.run_options import read_placement
+    from hockney.measure.plan import RunOptions
     from hockney.suites import load_suite
 
-    asked = replace(read_placement(places), time_s=time_s)
     suite = load_suite("quick")
-    if asked.hosts:  # within one host they show little, and would cost the other transports time
+    asked = RunOptions(placement=read_placement(places), limits=suite.limits(time_s=time_s))
+    if asked.placement.hosts:  # within one host they show little, and would cost the other transports time
         suite = suite.model_copy(update={"transports": (*suite.transports, "udp", "pvm")})
     output = OutputOptions(as_json, quiet, report=report, verbose=verbose)
     return measure_and_show("quick", (suite, asked), output, store, label=label)

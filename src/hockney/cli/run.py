@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -71,7 +72,7 @@ def run(
 ) -> int:
     """Measure a suite or some patterns."""
     from hockney.cli.measuring import OutputOptions, measure_and_show
-    from hockney.cli.run_options import find_suite, read_options
+    from hockney.cli.run_options import find_suite, read_limits, read_options
 
     output = OutputOptions(as_json, quiet, csv)
     if resume is not None:
@@ -84,7 +85,8 @@ def run(
     if not what:
         raise UsageError(f"name what to run: a pattern, a suite or a file, for example: {typed('run', 'pingpong')}")
     asked = read_options(words)
-    suite = find_suite(",".join(what), on_hosts=bool(asked.hosts) and asked.background is None)
+    suite = find_suite(",".join(what), on_hosts=bool(asked.placement.hosts) and asked.background is None)
+    asked = replace(asked, limits=read_limits(suite, words))
     if dry_run:
         from hockney.cli.dry_run import show_plan
 

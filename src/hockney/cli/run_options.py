@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,12 @@ from hockney.measure.background import BACKGROUNDS
 from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.render.streams import remark
 from hockney.report.commands import typed
-from hockney.suites import LAUNCHES_MAX, Suite, builtin_names, load_suite
+from hockney.suites import LAUNCHES_MAX, Limits, Suite, builtin_names, load_suite
 from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.catalogue import load, matches, native_patterns
 from hockney.worker.hosts import Host, current_allocation, parse_hosts, read_hostfile
+from hockney.worker.placement import Placement
 from hockney.worker.starters import check_launcher, refuse_outside_slurm
 
 _LIST_PATTERNS = ("hockney", "list", "patterns")
@@ -81,25 +81,30 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     background, background_ranks = _background(words.get("background"))
     options, deadline_ns = _pattern_options(words["options"])
     sizes = parse_sizes(",".join(words["sizes"])) if words["sizes"] else ()
-    launches = words.get("launches")
     if background is not None and placement.map_by != "core" and not placement.hosts:
         raise UsageError("--background places all ranks itself: name the CPUs with --cpus, in place of --map")
-    return replace(
-        placement,
+    return RunOptions(
         transports=transports,
         ranks=tuple(read_count("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
         sizes=sizes or (() if deadline_ns is None else (1024,)),  # each size is a separate search
         options=options,
-        precision=words.get("precision"),
-        time_s=words.get("time_s"),
-        launches=None if launches is None else read_count("launches", LAUNCHES_MAX, launches),
+        placement=placement,
         oversubscribe=bool(words.get("oversubscribe")),
-        timeout_s=read_limit(words.get("limit")),
         refine=words.get("refine"),
         machine=machine,
         deadline_ns=deadline_ns,
         background=background,
         background_ranks=background_ranks,
+    )
+
+
+def read_limits(suite: Suite, words: Mapping[str, Any]) -> Limits:
+    """The limits of a suite, with those of the options in their place. Raises UsageError."""
+    launches, given = words["launches"], {name: words[name] for name in ("time_s", "precision")}
+    return suite.limits(
+        **given,
+        launches=None if launches is None else read_count("launches", LAUNCHES_MAX, launches),
+        timeout_s=read_limit(words["limit"]),
     )
 
 
@@ -126,7 +131,7 @@ def read_limit(limit_s: float | None) -> int | None:
     return None if limit_s is None else round(limit_s)
 
 
-def read_placement(words: Mapping[str, Any]) -> RunOptions:
+def read_placement(words: Mapping[str, Any]) -> Placement:
     """The options that say where ranks run, and what starts them. Raises UsageError."""
     hosts, cpus = _read_places(words)
     map_by, interface = words.get("map_by"), words.get("interface")
@@ -144,7 +149,7 @@ def read_placement(words: Mapping[str, Any]) -> RunOptions:
         asked, source = os.environ.get("HOCKNEY_LAUNCHER") or "auto", "HOCKNEY_LAUNCHER"
     check_launcher(asked, source)
     refuse_outside_slurm(asked, os.environ)
-    return RunOptions(
+    return Placement(
         hosts=hosts,
         per_host=tuple(dict.fromkeys(per_host)),
         one_per_host=bool(hosts) and not words.get("hosts") and words.get("hostfile") is None,
@@ -155,15 +160,15 @@ def read_placement(words: Mapping[str, Any]) -> RunOptions:
     )
 
 
-def _read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The hosts, each as `n1` or `n1:2`, and the CPUs of `--cpus`. Raises UsageError.
+def _read_places(words: Mapping[str, Any]) -> tuple[tuple[Host, ...], tuple[int, ...]]:
+    """The hosts, and the CPUs of `--cpus`. Raises UsageError.
 
     Without --hosts and --hostfile the hosts are those of the allocation that we are in. `--hosts local` is this host.
     """
     named, hostfile, cpus = words.get("hosts"), words.get("hostfile"), read_cpus(words.get("cpus", ()))
     if named and hostfile is not None:
         raise UsageError("--hostfile names the hosts: leave out --hosts")
-    hosts: Sequence[Host] = ()
+    hosts: tuple[Host, ...] = ()
     if hostfile is not None:
         hosts = read_hostfile(hostfile)
     elif named and named != ("local",):
@@ -172,10 +177,10 @@ def _read_places(words: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[int, 
         hosts = _hosts_of_allocation()
     if hosts and cpus:
         raise UsageError("--cpus places ranks on this host only: leave out --hosts")
-    return tuple(map(str, hosts)), cpus
+    return hosts, cpus
 
 
-def _hosts_of_allocation() -> Sequence[Host]:
+def _hosts_of_allocation() -> tuple[Host, ...]:
     """Those of the allocation that we are in, if it has several; a line says so."""
     allocation = current_allocation()
     if allocation is None or len(allocation.hosts) == 1:

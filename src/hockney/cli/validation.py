@@ -33,7 +33,9 @@ def show_validation(
     # The basic figures and the points that check a fit, in one suite: both then see the same machine.
     basics, checks = load_suite("basics"), load_suite("validate")
     both = {"series": (*basics.series, *checks.series), "time_s": basics.time_s + checks.time_s}
-    suite, asked = checks.model_copy(update=both), RunOptions(transports=tuple(transports), time_s=time_s)
+    suite = checks.model_copy(update=both)
+    asked = RunOptions(tuple(transports), limits=suite.limits(time_s=time_s))
+
     with measuring(store, create=True, quiet=False, words=transport_words(suite, asked)) as (catalogue, results, bar):
         plan = make_plan(suite, asked, catalogue)
         outcome = running.measure(plan, catalogue, results, bar, command=command_line("predict"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockney.errors import UsageError
@@ -11,6 +10,7 @@ from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.model import Point
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.placement import Placement
 
 
 class _Kind(NamedTuple):
@@ -45,11 +45,10 @@ class Background:
 
 
 class Places(NamedTuple):
-    """Where ranks run: those that are measured on `hosts` or `cpus`, as a plan has them; the others elsewhere."""
+    """The ranks of the background, and where those run that are measured: elsewhere."""
 
-    background: Background | None
-    hosts: tuple[str, ...]
-    cpus: tuple[int, ...]
+    background: Background
+    placement: Placement
 
 
 def place(
@@ -57,8 +56,7 @@ def place(
     ranks: int | None,
     victims: int,
     catalogue: Catalogue,
-    hosts: Sequence[str],
-    cpus: Sequence[int],
+    where: Placement,
     *,
     share: bool = False,
 ) -> Places:
@@ -67,6 +65,7 @@ def place(
     `ranks`: how many the background has; None: one on each host (or CPU) that the victims leave. `cpus` empty: hockney
     chooses. `share`: the background may use CPUs of the victims. Raises UsageError where there are too few.
     """
+    hosts, cpus = where.hosts, where.cpus
     least, _, step = catalogue.pattern(BACKGROUNDS[name].pattern).ranks
     if ranks is not None and (ranks < least or ranks % step):
         multiple = f", a multiple of {step}" if step > 1 else ""
@@ -82,7 +81,8 @@ def place(
             f"{left} of {count}: {fix}"
         )
     if hosts:
-        return Places(Background(name, wanted, hosts=tuple(hosts[-wanted:])), tuple(hosts[:-wanted]), ())
-    order = tuple(cpus) or choose_cpus(victims + wanted)
-    theirs = tuple(order[rank % len(order)] for rank in range(victims, victims + wanted)) if order else ()
-    return Places(Background(name, wanted, cpus=theirs), (), order[:victims])
+        theirs = tuple(map(str, hosts[-wanted:]))
+        return Places(Background(name, wanted, hosts=theirs), replace(where, hosts=hosts[:-wanted]))
+    order = cpus or choose_cpus(victims + wanted)
+    others = tuple(order[rank % len(order)] for rank in range(victims, victims + wanted)) if order else ()
+    return Places(Background(name, wanted, cpus=others), replace(where, cpus=order[:victims]))

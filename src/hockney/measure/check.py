@@ -63,8 +63,8 @@ def check(
     """
     base_id = store.find_run(reference)
     plan = plan_of_baseline(store, base_id, catalogue)
-    plan = plan if time_s is None else replace(plan, time_s=time_s)
-    margin = 1 + max_slowdown
+    plan = plan if time_s is None else plan.within(time_s=time_s)
+    margin, limits = 1 + max_slowdown, plan.limits
 
     def compared(run_id: int, first_launch: int = 0) -> Comparison:
         fresh = compare_runs(store, base_id, run_id, margin=margin, first_launch=first_launch)
@@ -87,9 +87,9 @@ def check(
     left, made = suspects, 0  # how many times the launches of the plan
     first = len({launch.index for launch in store.run(run_id).launches.values()})  # an early end made fewer
     until_s = clock() + patience_s
-    while left and (not made or clock() + made * plan.time_s <= until_s):
+    while left and (not made or clock() + made * limits.time_s <= until_s):
         more = max(1, made)
-        launches, budget_s = more * plan.launches, more * plan.time_s
+        launches, budget_s = more * limits.launches, more * limits.time_s
         _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, catalogue, store, display))
         made += more
         fresh = compared(run_id, first)
@@ -211,14 +211,15 @@ def check_expectations(
     time_s: float | None = None,
 ) -> tuple[int, list[Judged]]:
     """Measure series with limits, and once more those that may miss them; the run, and the outcome of each limit."""
-    plan = make_plan(expectations.suite(), RunOptions(time_s=time_s), catalogue)
+    suite = expectations.suite()
+    plan = make_plan(suite, RunOptions(limits=suite.limits(time_s=time_s)), catalogue)
     run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
     judged = judge_expectations(Run(store, run_id), expectations, catalogue)
     unkept = dict.fromkeys(limit.point for limit in judged if limit.point and limit.outcome is not Outcome.MET)
     again = _measured(store, run_id, unkept)
     if again:
-        budget_s = plan.time_s / len(plan.points) * len(again)
-        _unless_stopped(running.add_launches(run_id, again, plan.launches, budget_s, catalogue, store, display))
+        budget_s = plan.limits.time_s / len(plan.points) * len(again)
+        _unless_stopped(running.add_launches(run_id, again, plan.limits.launches, budget_s, catalogue, store, display))
         judged = judge_expectations(Run(store, run_id), expectations, catalogue)
     return run_id, judged
 

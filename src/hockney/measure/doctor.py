@@ -21,6 +21,7 @@ from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import Job, launch
 from hockney.worker.libraries import Missing
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 
@@ -87,7 +88,7 @@ def _measure(catalogue: Catalogue, duration_s: float) -> PairFigures:
     def job(name: str) -> WorkerSession:
         transport, oversubscribed = catalogue.transports[name], len(usable_cpus()) < 2
         return WorkerSession(
-            launch(Job(transport.executable, transport.worker_name, 2, cpus=cpus, oversubscribed=oversubscribed))
+            launch(Job(transport.executable, transport.worker_name, 2, Placement(cpus=cpus), oversubscribed))
         )
 
     try:

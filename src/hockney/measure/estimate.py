@@ -121,7 +121,7 @@ def enough_s(known_s: float, most_s: int) -> int:
     return min(most_s, math.ceil(max(_LEAST_S, _TIMES * known_s)))
 
 
-class Limits:
+class LearnedLimits:
     """How long a measurement between hosts may take, from the longest ones so far."""
 
     def __init__(self) -> None:

@@ -42,12 +42,16 @@ _LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
 _ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
 
 
-def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
+def plan_health(asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
     """All rounds in a random order; each idle, and loaded in both directions. Raises UsageError."""
+    hosts, suite = asked.placement.hosts, load_suite("health")
     if len(hosts) < HOSTS_MIN:
         raise UsageError("health compares hosts: name two or more, as --hosts n1,n2 or n[1-8]")
-    names = tuple(f"{host.name}:1" for host in hosts)
-    plan = make_plan(load_suite("health"), replace(asked, hosts=names, ranks=(len(names),)), catalogue)
+    where = replace(asked.placement, hosts=tuple(Host(host.name, 1) for host in hosts))
+    limits = asked.limits or suite.limits()
+    if limits.limit_adapts:  # a host that dies is found soon
+        limits = replace(limits, timeout_s=min(limits.timeout_s, 10))
+    plan = make_plan(suite, replace(asked, placement=where, limits=limits, ranks=(len(hosts),)), catalogue)
     transports = sorted({point.transport for point in plan.points})
     if len(transports) > 1:
         raise UsageError(f"health measures one transport, and -t names {', '.join(transports)}: choose one of them")
@@ -57,8 +61,7 @@ def plan_health(hosts: Sequence[Host], asked: RunOptions, catalogue: Catalogue, 
     order = sorted(points)
     random.Random(seed).shuffle(order)
     listed = tuple(point for number in order for point in points[number])
-    limit_s = asked.timeout_s or min(plan.timeout_s, 10)  # a host that dies is found soon
-    return replace(plan, points=listed, refine=frozenset(), timeout_s=limit_s)
+    return replace(plan, points=listed, refine=frozenset())
 
 
 def pairs_text(hosts: int) -> str:
@@ -79,7 +82,6 @@ def round_of(point: Point) -> int:
 
 
 def measure_health(
-    hosts: Sequence[Host],
     asked: RunOptions,
     catalogue: Catalogue,
     store: Store,
@@ -99,32 +101,34 @@ def measure_health(
     make_sampler = functools.partial(one_side, kind=PairSampler)
     end_s = least_s = 0.0
     while True:
-        plan = plan_health(hosts, asked, catalogue, seed)
+        plan = plan_health(asked, catalogue, seed)
         variant = Variant(plan, label=label, link=link, seed=seed)
+        hosts, budget_s = asked.placement.hosts, plan.limits.time_s
         if not end_s:
-            end_s, least_s = time.monotonic() + plan.time_s, _ANEW * plan.time_s
+            end_s, least_s = time.monotonic() + budget_s, _ANEW * budget_s
         try:
             (outcome,) = measure_variants(
                 [variant], catalogue, store, display, command=command, make_sampler=make_sampler
             )
         except (HostsUnusable, InterfaceMissing) as error:
-            left = [host for host in hosts if host.name not in error.causes]
+            left = tuple(host for host in hosts if host.name not in error.causes)
             if len(left) < HOSTS_MIN:
                 raise
             said = "; ".join(f"{name} cannot be used ({cause})" for name, cause in error.causes.items())
             notice.get()(f"{said}: measuring the other hosts")
             unusable |= error.causes
             link[DEMAND] = error.demand
-            hosts = left
+            asked = replace(asked, placement=replace(asked.placement, hosts=left))
             continue
-        left = [host for host in hosts if host.name not in outcome.lost_hosts]
+        left = tuple(host for host in hosts if host.name not in outcome.lost_hosts)
         left_s = end_s - time.monotonic()
         is_over = outcome.status is RunStatus.STOPPED or left_s < least_s
         if not outcome.lost_hosts or is_over or len(left) < HOSTS_MIN:
             return outcome
         notice.get()(f"no answer from {' and '.join(outcome.lost_hosts)}: measuring the other hosts again")
         unusable |= died(outcome.lost_hosts)
-        hosts, asked = left, replace(asked, time_s=left_s)
+        limits = replace(asked.limits or plan.limits, time_s=left_s)
+        asked = replace(asked, placement=replace(asked.placement, hosts=left), limits=limits)
 
 
 class PairSampler(Sampler):
@@ -218,4 +222,4 @@ class PairSampler(Sampler):
         if work.point.pattern != RATE or not work.probes:
             return False
         reached = [median(self._times_ns[work.point, pair]).precision for pair in directed(work.point)]
-        return all(each is not None and each <= self._plan.precision for each in reached)
+        return all(each is not None and each <= self._plan.limits.precision for each in reached)

@@ -6,6 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from hockney.analysis.clocks import AHEAD, ERROR, READINGS, Seen, added_up
 from hockney.measure.plan import Plan
@@ -58,12 +59,11 @@ def _read(plan: Plan, hosts: Sequence[str]) -> tuple[dict[str, Seen], int]:
         executable=build_worker(),
         transport="tcp",
         ranks=len(hosts),
-        hosts=tuple(Host(name, 1) for name in hosts),
-        interface=plan.interface,
-        start_limit_s=min(plan.start_limit_s, _LIMIT_S + len(hosts) // 10),  # logins: ten a second on a busy machine
+        placement=replace(plan.placement, hosts=tuple(Host(name, 1) for name in hosts), map_by=""),
+        start_limit_s=min(plan.limits.start_limit_s, _LIMIT_S + len(hosts) // 10),  # ten logins a second
     )
     best = [(math.inf, 0.0)] * len(hosts)  # the error and the difference from its parent, of each rank
-    command = launch(job, asked=plan.launcher)
+    command = launch(job)
     with WorkerSession(command, start_limit_s=job.start_limit_s, has_option=False) as session:
         strangers = sum(rank.strangers for rank in session.hello().ranks)
         began_s = time.monotonic()

@@ -78,7 +78,8 @@ def _common(variants: tuple[Variant, Variant]) -> tuple[dict[str, str], tuple[Va
 
 def _only(variant: Variant, points: Iterable[Point]) -> Variant:
     """A variant of these points alone: no size is added, and no launch."""
-    return replace(variant, plan=replace(variant.plan, points=tuple(points), refine=frozenset(), more_launches=False))
+    plan = replace(variant.plan, points=tuple(points), refine=frozenset())
+    return replace(variant, plan=plan.within(more_launches=False))
 
 
 def _renamed(point: Point, names: Mapping[str, str]) -> Point:

@@ -16,6 +16,7 @@ from hockney.measure.estimate import enough_s
 from hockney.measure.point_work import PointFailed, Work
 from hockney.measure.sampler import Sampler
 from hockney.model import Point
+from hockney.suites import Limits
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.errors import WorkerError, WorkerTimedOut, how_to_wait_longer
 from hockney.worker.session import WorkerSession
@@ -36,22 +37,17 @@ class Load:
         self,
         session: WorkerSession,
         background: Background,
-        timeout_s: int,
+        limits: Limits,
         *,
-        adapts: bool = False,
         is_lossy: bool,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`session` has said hello. `adapts`: the limit is a shorter one where the length is known.
-
-        `is_lossy`: its transport may lose messages.
-        """
+        """`session` has said hello. `is_lossy`: its transport may lose messages."""
         self.session = session
         self.is_at_rest = True  # no traffic is under way
         self._kind = BACKGROUNDS[background.name]
-        self._timeout_s = timeout_s
-        self._adapts = adapts
+        self._limits = limits
         # Ranks meet between batches, so that no sender floods its receiver.
         self._batch_max = 4 if is_lossy else math.inf
         self._clock = clock
@@ -97,20 +93,20 @@ class Load:
 
     def _begin(self, length_s: float) -> Callable[[], MeasureAnswer]:
         """Begin traffic that lasts at least length_s; returns a function that waits for its end."""
-        if length_s > self._timeout_s:
-            longer = how_to_wait_longer(self._timeout_s)
+        if length_s > self._limits.timeout_s:
+            longer = how_to_wait_longer(self._limits.timeout_s)
             raise PointFailed(f"the background would have to last longer than a measurement may ({longer})")
         repetitions = math.ceil(length_s / self._repetition_s) if length_s else 1
         batch = int(min(self._batch_max, math.ceil(repetitions / 256)))  # at most 256 samples
         self.is_at_rest = False
-        is_known = self._adapts and length_s > 0
+        is_known = self._limits.limit_adapts and length_s > 0
         with _failing():
             return self.session.begin_measure(
                 self._kind.pattern,
                 bytes=self._kind.bytes,
                 batch=batch,
                 samples=math.ceil(repetitions / batch),
-                timeout_s=enough_s(length_s, self._timeout_s) if is_known else self._timeout_s,
+                timeout_s=enough_s(length_s, self._limits.timeout_s) if is_known else self._limits.timeout_s,
                 verify=False,
                 options=self._kind.options,
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney.analysis.repeat import LAUNCHES_WANTED
@@ -20,15 +20,17 @@ from hockney.machine.warned import fix_of
 from hockney.measure.background import Background, Places, place
 from hockney.measure.estimate import FIRST_POINT_S, FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of, split_placed
-from hockney.suites import CacheShare, Suite, SuiteSeries
+from hockney.suites import CacheShare, Limits, Suite, SuiteSeries
 from hockney.suites.words import all_ends, as_pairs, check_option, each_of, filled
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
-from hockney.worker.hosts import Host, fill, parse_hosts
-from hockney.worker.launch import START_LIMIT_S
+from hockney.worker.hosts import Host
+from hockney.worker.placement import Placement
 
 if TYPE_CHECKING:
     from hockney.results.store import StoredRun
+
+_STORED = ("oversubscribe", "exact", "grains", "virtual", "deadline_ns")  # as they are; parts store themselves
 
 
 @dataclass(frozen=True)
@@ -43,15 +45,8 @@ class Skipped:
 class Plan:
     """Everything that determines a run; stored with it, so that a resumed run continues with the same plan.
 
-    `precision`: the requested half-width of each interval, a fraction. `time_s`: the budget for measuring. `timeout_s`:
-    the limit of a measurement, `limit_adapts`: or a shorter one that follows from measurements before it;
-    `start_limit_s`: of a job's start. `more_launches`: points that are not precise after all launches get more, time
-    permitting.
-
     `refine`: the curves that get more sizes where they leave their line; `exact`: until the place of each switch is
-    known. `grains`: the number of bytes that sizes are multiples of, by pattern, if above 1. `cpus`: the user's
-    placement of the ranks, rank 0 first; empty if hockney chooses. `launcher`: as --launcher says. `map_by`,
-    `interface`: as of a Job. `one_per_host`: as of RunOptions.
+    known. `grains`: the number of bytes that sizes are multiples of, by pattern, if above 1.
 
     `virtual`: the transports with a model's clock, each with whether it is exact, without noise: it is then measured
     once. `deadline_ns`: for each point, search the highest rate of events that is sustained within it (rates.py); None:
@@ -61,20 +56,9 @@ class Plan:
     suite: str
     points: tuple[Point, ...]
     skipped: tuple[Skipped, ...] = ()
-    precision: float = 0.01
-    time_s: float = 120.0
-    launches: int = 1
-    more_launches: bool = False
+    placement: Placement = field(default_factory=Placement)
+    limits: Limits = field(default_factory=Limits)
     oversubscribe: bool = False
-    hosts: tuple[str, ...] = ()
-    one_per_host: bool = False
-    cpus: tuple[int, ...] = ()
-    launcher: str = "auto"
-    map_by: str = "core"
-    interface: str | None = None
-    timeout_s: int = 60
-    limit_adapts: bool = False
-    start_limit_s: int = START_LIMIT_S
     refine: frozenset[CurveKey] = field(default_factory=frozenset)
     exact: bool = False
     grains: Mapping[str, int] = field(default_factory=dict)
@@ -84,23 +68,34 @@ class Plan:
 
     def hosts_of(self, point: Point) -> tuple[Host, ...]:
         """The hosts of a point's ranks, each with their number; () for this host. Raises UsageError."""
-        return fill(point.ranks, listed_hosts(self.hosts), point.per_host) if self.hosts else ()
+        return self.placement.hosts_of(point.ranks, point.per_host)
+
+    def within(self, **limits: Any) -> Plan:
+        """The plan with some other limits."""
+        return replace(self, limits=replace(self.limits, **limits))
+
+    def first_rounds_s(self, points: Sequence[Point] = ()) -> float:
+        """The time of the first round of every launch, of all points or of these."""
+        return first_rounds_s(points or self.points, self.limits.launches, on_hosts=bool(self.placement.hosts))
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the suite and the points, which the store keeps by themselves."""
-        stored = asdict(replace(self, points=(), skipped=())) | {"refine": sorted(self.refine)}
-        return {name: value for name, value in stored.items() if name not in ("suite", "points", "skipped")}
+        own = {name: getattr(self, name) for name in _STORED}
+        background = None if self.background is None else asdict(self.background)
+        parts = asdict(self.limits) | self.placement.as_json()
+        return {**parts, **own, "refine": sorted(self.refine), "background": background}
 
     @classmethod
     def of_run(cls, stored: StoredRun, points: Iterable[Point]) -> Plan:
         """The plan of a stored run for the points given. Raises UsageError if another version stored it."""
-        plan = _with_tuples(stored.info.plan) | {"suite": stored.info.suite, "points": tuple(points), "skipped": ()}
+        plan = _with_tuples(stored.info.plan)
         try:
-            known = {field.name: plan[field.name] for field in fields(cls)}
-            known["refine"] = frozenset(plan["refine"])
-            if known["background"] is not None:
-                known["background"] = Background(**known["background"])
-            return cls(**known)
+            known = {name: plan[name] for name in _STORED}
+            known["placement"] = Placement.of_plan({name: plan[name] for name in Placement().as_json()})
+            known["limits"], known["refine"] = Limits.of_plan(plan), frozenset(plan["refine"])
+            if plan["background"] is not None:
+                known["background"] = Background(**plan["background"])
+            return cls(stored.info.suite, tuple(points), **known)
         except (KeyError, TypeError, ValueError) as error:
             raise UsageError(f"run {stored.id} was stored by another version of hockney: begin a new one") from error
 
@@ -112,17 +107,10 @@ def _with_tuples(stored: Any) -> Any:
     return tuple(map(_with_tuples, stored)) if isinstance(stored, list) else stored
 
 
-def listed_hosts(words: Sequence[str]) -> tuple[Host, ...]:
-    """Hosts by their words in a plan; () for none."""
-    return parse_hosts(",".join(words)) if words else ()
-
-
 @dataclass(frozen=True)
 class RunOptions:
     """The options of `hockney run`; None or () leaves the suite's own.
 
-    `per_host`: how many ranks each host gets, one placement for each; () has two ranks both on two hosts and on one.
-    `one_per_host`: "cpus" ranks are one for each host, not one for each slot.
     `machine`: the model that measures all, in place of the suite's transports, with the variants that it names.
     `background`: the traffic under which each point is measured a second time; see background.place.
     """
@@ -131,18 +119,9 @@ class RunOptions:
     ranks: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
-    precision: float | None = None
-    time_s: float | None = None
-    launches: int | None = None
+    placement: Placement = field(default_factory=Placement)
+    limits: Limits | None = None
     oversubscribe: bool = False
-    hosts: tuple[str, ...] = ()
-    per_host: tuple[int, ...] = ()
-    one_per_host: bool = False
-    cpus: tuple[int, ...] = ()
-    launcher: str = "auto"
-    map_by: str = "core"
-    interface: str | None = None
-    timeout_s: int | None = None
     refine: bool | None = None
     machine: str | None = None
     deadline_ns: float | None = None
@@ -197,40 +176,30 @@ def make_plan(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int |
         _refuse_without_rate(patterns, catalogue)
     names_caches = any(isinstance(size, CacheShare) for series in suite.series for size in series.bytes)
     caches = read_topology().cache_sizes() if names_caches else {}
-    cpus = len(set(asked.cpus)) or cpus or len(usable_cpus())
-    hosts = listed_hosts(asked.hosts) if asked.background is None else ()
-    every = sum(1 if asked.one_per_host else host.slots or 1 for host in hosts) or cpus
+    placement, limits = asked.placement, asked.limits or suite.limits()
+    cpus = len(set(placement.cpus)) or cpus or len(usable_cpus())
+    # With a background "cpus" ranks are those of this host.
+    every = placement.every(cpus) if asked.background is None else cpus
     grids = [
         _grid(suite, series, pattern, asked, catalogue, every, caches)
         for series, pattern in zip(suite.series, patterns, strict=True)
     ]
-    time_s = suite.time_s if asked.time_s is None else asked.time_s
-    _refuse_too_many(suite, sum(len(grid.curves) * len(grid.sizes) for grid in grids), time_s)
+    _refuse_too_many(suite, sum(len(grid.curves) * len(grid.sizes) for grid in grids), limits.time_s)
     is_refined, unknown = _points_of(grids)
-    places = Places(None, asked.hosts, asked.cpus)
+    background = None
     if asked.background is not None:
-        places = _with_background(asked.background, asked, is_refined, catalogue)
+        background, placement = _with_background(asked.background, asked, is_refined, catalogue)
         is_refined = {each: False for point in is_refined for each in (point, point.under(asked.background))}
     plan = Plan(
         suite=suite.name,
         points=(),
         skipped=unknown,
-        precision=suite.precision if asked.precision is None else asked.precision,
-        time_s=time_s,
+        placement=placement,
+        limits=limits,
         oversubscribe=suite.oversubscribe or asked.oversubscribe,
-        hosts=places.hosts,
-        one_per_host=asked.one_per_host,
-        cpus=places.cpus,
-        launcher=asked.launcher,
-        map_by=asked.map_by,
-        interface=asked.interface,
-        timeout_s=round(min(max(20.0, time_s), 60.0)) if asked.timeout_s is None else asked.timeout_s,
-        limit_adapts=asked.timeout_s is None and bool(places.hosts),
-        # Loading a library's programs takes seconds, with any limit of a measurement.
-        start_limit_s=START_LIMIT_S if asked.timeout_s is None else max(10, asked.timeout_s),
         exact=asked.refine is True,
         deadline_ns=asked.deadline_ns,
-        background=places.background,
+        background=background,
         grains={pattern.name: pattern.grain_bytes for pattern in patterns if pattern.grain_bytes > 1},
     )
     plan = _with_points(plan, is_refined, catalogue, cpus)
@@ -241,9 +210,10 @@ def make_plan(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int |
         )
     is_exact = bool(plan.points) and all(plan.virtual.get(point.transport) for point in plan.points)
     is_search = asked.deadline_ns is not None
-    launches = asked.launches or (1 if is_exact or is_search else suite.launches or _launches(plan.points, time_s))
+    launches = limits.launches or (1 if is_exact or is_search else _launches(plan.points, limits.time_s))
+    adapts = limits.limit_adapts and bool(placement.hosts)
     refine = frozenset(curve_of(point) for point in plan.points if is_refined[point] and not is_search)
-    return replace(plan, launches=launches, more_launches=launches > 1, refine=refine)
+    return replace(plan, refine=refine).within(launches=launches, more_launches=launches > 1, limit_adapts=adapts)
 
 
 def _with_background(name: str, asked: RunOptions, points: Iterable[Point], catalogue: Catalogue) -> Places:
@@ -253,7 +223,7 @@ def _with_background(name: str, asked: RunOptions, points: Iterable[Point], cata
     if asked.deadline_ns is not None:
         raise UsageError("--background measures at one rate: give one with -o rate=, in place of rate=max")
     victims = max((point.ranks for point in points), default=1)
-    return place(name, asked.background_ranks, victims, catalogue, asked.hosts, asked.cpus, share=asked.oversubscribe)
+    return place(name, asked.background_ranks, victims, catalogue, asked.placement, share=asked.oversubscribe)
 
 
 def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped, ...]]:
@@ -271,11 +241,11 @@ def _points_of(grids: Iterable[_Grid]) -> tuple[dict[Point, bool], tuple[Skipped
 
 def plan_again(stored: StoredRun, points: Iterable[Point], catalogue: Catalogue, *, launches: int) -> Plan:
     """The plan of a stored run for the same points, as far as they can be measured now; no size is added."""
-    plan = replace(Plan.of_run(stored, ()), launches=launches, more_launches=False, refine=frozenset())
+    plan = Plan.of_run(stored, ()).within(launches=launches, more_launches=False)
     points = tuple(points)
     for point in points:
         catalogue.add(point.transport)
-    return _with_points(plan, points, catalogue, len(usable_cpus()))
+    return _with_points(replace(plan, refine=frozenset()), points, catalogue, len(usable_cpus()))
 
 
 def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
@@ -287,12 +257,13 @@ def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus
         elif point.pattern not in catalogue.patterns:
             reasons[point] = f"this version of hockney has no pattern {point.pattern}"
     here = [point for point in points if point not in reasons]
-    reasons |= catalogue.obstacles(here, one_host=not plan.hosts)
+    one_host = not plan.placement.hosts
+    reasons |= catalogue.obstacles(here, one_host=one_host)
     if plan.background is not None:
         loads = {point: plan.background.point(point.transport) for point in here if point.background}
-        for load, why in catalogue.obstacles(set(loads.values()), one_host=not plan.hosts).items():
+        for load, why in catalogue.obstacles(set(loads.values()), one_host=one_host).items():
             reasons |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
-    is_cut_off = not plan.hosts and not is_loopback_up()
+    is_cut_off = one_host and not is_loopback_up()
     for point in here:
         transport = catalogue.transports[point.transport]
         if point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):
@@ -311,13 +282,14 @@ def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus
 
 def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str | None:
     """Why a point cannot be measured on these CPUs and hosts."""
-    if catalogue.transports[point.transport].model is not None and not plan.hosts:
+    placement = plan.placement
+    if catalogue.transports[point.transport].model is not None and not placement.hosts:
         return None
-    cpus = cpus_for(point.ranks, plan.cpus, cpus)
-    if not plan.hosts and point.ranks > cpus and not plan.oversubscribe:
-        more = "name more in --cpus" if plan.cpus else "allow this process more CPUs"
+    cpus = placement.cpus_for(point.ranks, cpus)
+    if not placement.hosts and point.ranks > cpus and not plan.oversubscribe:
+        more = "name more in --cpus" if placement.cpus else "allow this process more CPUs"
         return f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or use run --oversubscribe"
-    if plan.hosts and "hosts" not in catalogue.transports[point.transport].caps:
+    if placement.hosts and "hosts" not in catalogue.transports[point.transport].caps:
         # MPIs are listed even where -t named none, so that none was looked for.
         every = catalogue.transports.items()
         able = {*(split_name(name)[0] for name, info in every if "hosts" in info.caps), "mpi"}
@@ -334,11 +306,6 @@ def refuse_empty(plan: Plan, *, what: str = "measure") -> None:
     if not plan.points:
         reasons = Counter(sorted(skipped.reason for skipped in plan.skipped)) or Counter(["the plan is empty"])
         raise UsageError(f"there is nothing to {what}: {reasons.most_common(1)[0][0]}")
-
-
-def cpus_for(ranks: int, placed: Sequence[int], cpus: int) -> int:
-    """The number of CPUs for this many ranks: those of the user's placement, or `cpus` if hockney places them."""
-    return len(set(placed[:ranks])) or cpus
 
 
 def _refuse_unused(suite: Suite, asked: RunOptions, patterns: Sequence[PatternInfo], catalogue: Catalogue) -> None:
@@ -456,13 +423,14 @@ def _placements(
 ) -> list[TransportInfo]:
     """A transport with each placement of its ranks: of two ranks between hosts and within the first one."""
     is_placed = split_placed(transport.name)[1] != ""
-    if is_placed and not asked.hosts:
+    where = asked.placement
+    if is_placed and not where.hosts:
         raise UsageError(f"{transport.name} places ranks on hosts: name them with --hosts")
-    if is_placed or ranks < 2 or "hosts" not in transport.caps or not asked.hosts:
+    if is_placed or ranks < 2 or "hosts" not in transport.caps or not where.hosts:
         return [transport]
-    if asked.per_host:
-        return [catalogue.filling(transport, number) for number in asked.per_host]
-    first, *others = listed_hosts(asked.hosts)
+    if where.per_host:
+        return [catalogue.filling(transport, number) for number in where.per_host]
+    first, *others = where.hosts
     has_both = ranks == 2 and others and first.slots != 1 and not series.basic
     return [transport, catalogue.filling(transport, 2)] if has_both else [transport]
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, fields, replace
 
 from hockney.machine.activity import StealMeter
 from hockney.machine.placement import choose_cpus, usable_cpus
-from hockney.measure.estimate import Limits
+from hockney.measure.estimate import LearnedLimits
 from hockney.measure.load import Load, LoadFailed
-from hockney.measure.plan import Plan, cpus_for, listed_hosts
+from hockney.measure.plan import Plan
 from hockney.measure.point_work import PointFailed
 from hockney.measure.recorder import Recorder
 from hockney.model import Definition, Launch, Measurement, Point, split_placed
@@ -36,8 +36,9 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.hosts import Host, fill
+from hockney.worker.hosts import Host
 from hockney.worker.launch import Job, launch
+from hockney.worker.placement import Placement, listed_hosts
 from hockney.worker.preflight import lost_hosts
 from hockney.worker.session import WorkerSession
 from hockney.worker.starters import find_starter
@@ -76,7 +77,7 @@ class WorkerPool:
         self._steal = StealMeter(usable_cpus())
         self._environment = environment
         self._asks_hosts = asks_hosts
-        self._limits = Limits()
+        self._limits = LearnedLimits()
         self._reasons: dict[tuple[str, int] | str, str] = {}  # why jobs and launchers are not started again
         self._load_reasons: dict[str, str] = {}  # likewise of backgrounds, by transport
         self._proven: set[str] = set()  # launchers that have started a job; if one is late, only that job fails
@@ -118,8 +119,8 @@ class WorkerPool:
         live = self._job(point)
         self._asked = None
         started_unix_s = time.time()
-        limits, limit_s = self._limits, self._plan.timeout_s
-        if self._plan.limit_adapts:
+        limits, limit_s = self._limits, self._plan.limits.timeout_s
+        if self._plan.limits.limit_adapts:
             limit_s = limits.limit_s(point, batch * samples + warmup, limit_s)
 
         def ask() -> MeasureAnswer:
@@ -179,14 +180,15 @@ class WorkerPool:
         known = self._load_reasons.get(transport) or self._lost_of(self._background_hosts)
         if known or background is None:
             raise PointFailed(known or "this run has no background")
-        job = self._job_of(transport, background.ranks, background.cpus, self._background_hosts)
+        where = replace(self._plan.placement, hosts=self._background_hosts, cpus=background.cpus)
+        job = self._job_of(transport, background.ranks, where)
         try:
             session = self._bring_up(transport, job, stored=False).session
         except WorkerError as error:
             self._load_reasons[transport] = reason = f"the background failed: {error}"
             raise PointFailed(reason) from error
         is_lossy = "lossy" in self._catalogue.transports[transport].caps
-        load = Load(session, background, self._plan.timeout_s, adapts=self._plan.limit_adapts, is_lossy=is_lossy)
+        load = Load(session, background, self._plan.limits, is_lossy=is_lossy)
         self._loads[transport] = load
         return load
 
@@ -230,7 +232,9 @@ class WorkerPool:
         if self._asked is None:
             names = [host.name for host in (*hosts, *self._background_hosts)]
             thread = ThreadPoolExecutor(1)
-            self._asked = thread.submit(lost_hosts, names, find_starter(self._plan.launcher, hosts, os.environ))
+            self._asked = thread.submit(
+                lost_hosts, names, find_starter(self._plan.placement.launcher, hosts, os.environ)
+            )
             thread.shutdown(wait=False)
         return self._asked
 
@@ -257,42 +261,32 @@ class WorkerPool:
             with compiled_file(info.model, ranks) as path:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
                 return self._bring_up(transport, job)
-        hosts, placed = self._plan.hosts_of(point), self._plan.cpus
-        cpus = () if self._map_by else placed or choose_cpus(ranks)
-        too_many = not hosts and ranks > cpus_for(ranks, placed, len(usable_cpus()))
-        return self._bring_up(transport, self._job_of(transport, ranks, cpus, hosts, oversubscribed=too_many))
+        where = replace(self._plan.placement, hosts=self._plan.hosts_of(point))
+        too_many = not where.hosts and ranks > where.cpus_for(ranks, len(usable_cpus()))
+        return self._bring_up(transport, self._job_of(transport, ranks, where, oversubscribed=too_many))
 
-    def _job_of(
-        self,
-        transport: str,
-        ranks: int,
-        cpus: tuple[int, ...],
-        hosts: tuple[Host, ...],
-        *,
-        oversubscribed: bool = False,
-    ) -> Job:
+    def _job_of(self, transport: str, ranks: int, where: Placement, *, oversubscribed: bool = False) -> Job:
         """A job of real ranks; it is oversubscribed too where the background has CPUs of those that are measured."""
         info, background = self._catalogue.transports[transport], self._plan.background
-        shared = background is not None and not set(background.cpus).isdisjoint(self._plan.cpus)
+        shared = background is not None and not set(background.cpus).isdisjoint(self._plan.placement.cpus)
         return Job(
             executable=info.executable,
             transport=info.worker_name,
             ranks=ranks,
-            cpus=cpus,
+            placement=where if where.bind else replace(where, cpus=choose_cpus(ranks)),
             oversubscribed=oversubscribed or shared,
-            hosts=hosts,
-            map_by=self._map_by,
-            interface=self._plan.interface,
-            start_limit_s=self._plan.start_limit_s,
+            start_limit_s=self._plan.limits.start_limit_s,
         )
 
     def _bring_up(self, transport: str, job: Job, *, stored: bool = True) -> _Live:
         started_unix_s = time.time()
         library, environment = self._catalogue.transports[transport].library, {**os.environ, **self._environment}
-        command = launch(job, library, environment, self._plan.launcher)
+        command = launch(job, library, environment)
         command = replace(command, environment={**self._environment, **command.environment})
-        misses = functools.partial(self._misses, job.hosts if stored else ())  # a background's hosts are others
-        session = WorkerSession(command, start_limit_s=self._plan.start_limit_s, misses_host=misses)
+        misses = functools.partial(
+            self._misses, job.placement.hosts if stored else ()
+        )  # a background's hosts are others
+        session = WorkerSession(command, start_limit_s=job.start_limit_s, misses_host=misses)
         with contextlib.ExitStack() as undo:
             undo.callback(session.kill)
             session.start()
@@ -321,14 +315,9 @@ class WorkerPool:
             )
             # Still inside: if the store fails, or Ctrl-C comes just now, the job must end too.
             self._recorder.tally.strangers[transport] += sum(rank.strangers for rank in hello.ranks)
-            live = _Live(session, self._recorder.started(launched) if stored else 0, launched, job.hosts)
+            live = _Live(session, self._recorder.started(launched) if stored else 0, launched, job.placement.hosts)
             undo.pop_all()
             return live
-
-    @property
-    def _map_by(self) -> str | None:
-        """How ranks find their CPUs themselves; None: hockney names them, as for consecutive cores of this host."""
-        return self._plan.map_by if self._plan.hosts or self._plan.map_by != "core" else None
 
     @property
     def _background_hosts(self) -> tuple[Host, ...]:
@@ -352,11 +341,11 @@ class WorkerPool:
 
 def _refuse_misplaced(launcher: str, job: Job, ranks: Sequence[Rank]) -> None:
     """Raises LaunchFailed where hosts have other numbers of ranks: a launcher may know fewer hosts than it is given."""
-    if not job.hosts:
+    if not job.placement.hosts:
         return
-    wanted = sorted(host.slots or 0 for host in fill(job.ranks, job.hosts))
+    wanted = sorted(host.slots or 0 for host in job.placement.hosts_of(job.ranks))
     if sorted(Counter(rank.host_key for rank in ranks).values()) != wanted:
-        hosts, came = ", ".join(map(str, job.hosts)), ", ".join(rank.host for rank in ranks)
+        hosts, came = ", ".join(map(str, job.placement.hosts)), ", ".join(rank.host for rank in ranks)
         raise LaunchFailed(launcher, f"ranks that belong on {hosts} came up on {came}")
 
 
@@ -365,7 +354,7 @@ def _host_names(job: Job, ranks: Sequence[Rank]) -> tuple[str, ...]:
     hosts, places = tuple(rank.host for rank in ranks), [rank.host_key for rank in ranks]
     if len({*hosts}) >= len({*places}):
         return hosts
-    listed = tuple(host.name for host in job.hosts for _ in range(host.slots or 0))
+    listed = tuple(host.name for host in job.placement.hosts for _ in range(host.slots or 0))
     is_in_blocks = len({*zip(places, listed, strict=False)}) == len({*listed}) == len({*places})
     return listed if is_in_blocks else hosts
 

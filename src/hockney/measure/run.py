@@ -23,7 +23,7 @@ from hockney.machine.facts import another_machine, facts
 from hockney.machine.placement import refuse_unusable, usable_cpus
 from hockney.measure.host_clocks import clocks_compared
 from hockney.measure.load import LoadSampler
-from hockney.measure.plan import Plan, Skipped, listed_hosts, refuse_empty
+from hockney.measure.plan import Plan, Skipped, refuse_empty
 from hockney.measure.pool import WorkerPool
 from hockney.measure.rates import RateSampler
 from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait, judge_over_launches
@@ -37,6 +37,7 @@ from hockney.stats.shift import LAUNCHES_MIN
 from hockney.suites import LAUNCHES_MAX
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.placement import listed_hosts
 from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
 from hockney.worker.starters import find_starter
@@ -125,7 +126,7 @@ def measure_variants(
 ) -> list[RunOutcome]:
     """Measure a new run of each variant concurrently; their plans have the same time and launches. See measure."""
     infos = [_describe(variant, catalogue, command) for variant in variants]
-    start = Start(several=variants[0].plan.launches > 1, seed=infos[0].seed)
+    start = Start(several=variants[0].plan.limits.launches > 1, seed=infos[0].seed)
     with contextlib.ExitStack() as held:
 
         def begin() -> Iterator[Side]:
@@ -154,7 +155,7 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
     """All that is stored of a run that begins now. Raises UsageError without any point, or for unusable CPUs."""
     plan = variant.plan
     refuse_empty(plan)
-    refuse_unusable(plan.cpus)
+    refuse_unusable(plan.placement.cpus)
     points = (*plan.points, *(skipped.point for skipped in plan.skipped))
     patterns, transports = {point.pattern for point in points}, {point.transport for point in points}
     known = facts(environment={**os.environ, **variant.environment}, compiler=compiler_facts())
@@ -167,7 +168,7 @@ def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
         version=__version__,
         facts={
             **known,
-            **({"hosts": _ask_hosts(plan, catalogue)} if plan.hosts else {}),
+            **({"hosts": _ask_hosts(plan, catalogue)} if plan.placement.hosts else {}),
             "environment": {**known["environment"], **variant.environment},
             "transports": list(catalogue.transports),
             "models": {
@@ -190,15 +191,15 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
     workers = sorted({native, *(transport.executable for transport in used)})
     jobs = {(point.ranks, point.per_host): point for point in plan.points}
     names = {host.name for point in jobs.values() for host in plan.hosts_of(point)}
-    used_hosts = [host for host in listed_hosts(plan.hosts) if host.name in names]
+    used_hosts = [host for host in plan.placement.hosts if host.name in names]
     if plan.background is not None:
         used_hosts += listed_hosts(plan.background.hosts)
     libraries = {transport.library.id: transport.library for transport in used if transport.library}
     try:
-        starter = find_starter(plan.launcher, used_hosts, os.environ)
+        starter = find_starter(plan.placement.launcher, used_hosts, os.environ)
         known = preflight(used_hosts, workers, starter, libraries.values(), native=native)
-        if plan.interface is not None:
-            _refuse_without_interface(known, plan.interface)
+        if plan.placement.interface is not None:
+            _refuse_without_interface(known, plan.placement.interface)
         return known
     except HostsUnusable as error:
         if error.every and all(transport.library and transport.library.has_launcher for transport in used):
@@ -270,25 +271,24 @@ def _store_interrupted(sides: Sequence[Side]) -> None:
 
 def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
     """Store the warnings of contention for this plan, which observes other programs for a moment."""
-    plan, recorder = side.plan, side.recorder
+    plan, recorder, where = side.plan, side.recorder, side.plan.placement
     real = [point for point in plan.points if point.transport not in plan.virtual]
     if not real:
         return
-    ranks_here = max(point.ranks for point in real) if not plan.hosts else 1
-    over_loopback = not plan.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
+    ranks_here = max(point.ranks for point in real) if not where.hosts else 1
+    over_loopback = not where.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
     recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
     recorder.warn(interface_warnings(plan, catalogue))
-    mapped = plan.map_by != "core"
     # At least: send, receive and shared buffers, code and heap of each rank, and this program.
     needed_bytes = max(point.ranks * (3 * point.bytes + (32 << 20)) for point in real) + (96 << 20)
     warnings = warnings_before(
         side.facts,
         ranks=ranks_here,
         when=when,
-        cpus=plan.cpus,
-        mapped=mapped,
+        cpus=where.cpus,
+        mapped=where.map_by != "core",
         uses={point.transport for point in real},
-        needed_bytes=0 if plan.hosts else needed_bytes,
+        needed_bytes=0 if where.hosts else needed_bytes,
     )
     recorder.tally.known |= {warning.kind for warning in warnings}
     recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)
@@ -303,20 +303,20 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
     The load of other programs during each is noted, except for jobs of several hosts: daemons may start their ranks
     here, and their CPU time would count as another program's.
     """
-    plan, recorder = sides[0].plan, sides[0].recorder
+    plan, recorder, limits = sides[0].plan, sides[0].recorder, sides[0].plan.limits
     is_virtual = all(point.transport in plan.virtual for point in plan.points)
-    watch = None if plan.hosts or is_virtual else Watch(cpu_time_s, usable_cpus())
+    watch = None if plan.placement.hosts or is_virtual else Watch(cpu_time_s, usable_cpus())
     round_, alike = start.round, start.alike
     whole_s = time.monotonic()  # when all points were last measured
-    end_s = whole_s + plan.time_s
-    for index in range(LAUNCHES_MAX if plan.more_launches else plan.launches):
-        left, part = max(0, plan.launches - 1 - index), plan
-        if index >= plan.launches:
+    end_s = whole_s + limits.time_s
+    for index in range(LAUNCHES_MAX if limits.more_launches else limits.launches):
+        left, part = max(0, limits.launches - 1 - index), plan
+        if index >= limits.launches:
             unknown = judge_over_launches(recorder.store, recorder.run_id)
             now_s = time.monotonic()
             if not unknown or now_s >= end_s:
                 return
-            if now_s < whole_s + plan.time_s / plan.launches:
+            if now_s < whole_s + limits.time_s / limits.launches:
                 part = replace(plan, points=tuple(point for point in plan.points if point in unknown))
         with contextlib.ExitStack() as up:
             if watch is not None:
@@ -332,7 +332,7 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
                 earlier=start.earlier,
                 alike=alike,
                 start_round=round_,
-                measurements=8 if plan.more_launches and start.launch + index > 0 else None,
+                measurements=8 if limits.more_launches and start.launch + index > 0 else None,
             )
             sampler.run(max(0.0, end_s - time.monotonic()) / (left + 1))
         round_, alike = sampler.round, sampler.alike
@@ -367,9 +367,11 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
         if gone:
             raise UsageError(f"run {run_id} cannot be resumed: {', '.join(gone)} is no longer here; begin a new run")
-        several = plan.launches > 1  # else a launch is judged by its own measurements alone, and earlier ones count
-        plan = replace(plan, launches=max(1, launches_left))
-        if plan.hosts:
+        several = (
+            plan.limits.launches > 1
+        )  # else a launch is judged by its own measurements alone, and earlier ones count
+        plan = plan.within(launches=max(1, launches_left))
+        if plan.placement.hosts:
             known["hosts"] = _ask_hosts(plan, catalogue)
         return _go_on(stored, plan, catalogue, store, display, several=several, known=known)
 
@@ -421,12 +423,12 @@ def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, in
     plan = replace(plan, skipped=tuple(skipped))
     made = repeat.launches_made(stored.launches.values(), stored.status)
     is_precise = all(row.status is PointStatus.PRECISE for row in measurable)
-    if made and (plan.launches > 1 or is_precise):
+    if made and (plan.limits.launches > 1 or is_precise):
         plan = replace(plan, refine=frozenset())  # the first launch has added the sizes
     if repeat.is_of_one(stored.info.plan, plan.points, made):  # an interval over two launches would be wider
-        plan = replace(plan, launches=max(LAUNCHES_MIN, made), more_launches=True)
-    left = plan.launches - made
-    if not measurable or (is_precise and (left <= 0 or plan.launches == 1)):
+        plan = plan.within(launches=max(LAUNCHES_MIN, made), more_launches=True)
+    left = plan.limits.launches - made
+    if not measurable or (is_precise and (left <= 0 or plan.limits.launches == 1)):
         raise UsageError(
             f"run {stored.id} has nothing left to measure: what is not precise failed or was skipped; begin a new run"
             if len(measurable) < len(points)
@@ -447,7 +449,8 @@ def add_launches(
     """Measure some points of a run in more launches, after all its launches so far."""
     with alone(store.path, run_id):
         stored = store.run(run_id)
-        plan = replace(Plan.of_run(stored, points), launches=launches, time_s=time_s, refine=frozenset())
+        plan = Plan.of_run(stored, points).within(launches=launches, time_s=time_s)
+        plan = replace(plan, refine=frozenset())
         return _go_on(stored, plan, catalogue, store, display, several=True)
 
 
@@ -462,7 +465,7 @@ def _go_on(
     known: dict[str, Any] | None = None,
 ) -> RunOutcome:
     """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
-    refuse_unusable(plan.cpus)
+    refuse_unusable(plan.placement.cpus)
     points = set(plan.points)
     rows = [row for row in store.points(stored.id) if row.point in points]
     before = {row.point: [*store.measurements(row).values()] for row in rows}

@@ -124,7 +124,7 @@ class Sampler:
         self._observer = observer
         self._random = random.Random(seed)
         self._clock = clock
-        self._span_s = SPAN_S / plan.launches
+        self._span_s = SPAN_S / plan.limits.launches
         self._measurements = measurements
         self._deadline_s = self._short_only_s = math.inf
         self.round = self._first_round = start_round  # rounds so far, earlier ones included
@@ -155,9 +155,9 @@ class Sampler:
             active += self._measure_again([work for work in active if work.point.role == "refined"], active)
         start_s = self._clock()  # only now: judging many earlier measurements may take longer than a short budget
         self._deadline_s = start_s + budget_s
-        self._short_only_s = start_s + long_messages_s(budget_s, self._plan.launches)
+        self._short_only_s = start_s + long_messages_s(budget_s, self._plan.limits.launches)
         self._long_ns = long_ns(len(active), budget_s)
-        self._stream_ns = stream_ns(len(active), budget_s, self._plan.timeout_s)
+        self._stream_ns = stream_ns(len(active), budget_s, self._plan.limits.timeout_s)
         for work in self._work.values():
             self._make_alike(work)
         try:
@@ -401,7 +401,7 @@ class Sampler:
         return going_on + added + self._measure_again(added, going_on)
 
     def _is_narrow(self, work: Work) -> bool:
-        return work.precision is not None and work.precision <= self._plan.precision
+        return work.precision is not None and work.precision <= self._plan.limits.precision
 
     def _refine(self, unfinished: set[Point]) -> list[Work]:
         """Add sizes where a curve leaves its line, once all its points have ended.
@@ -511,5 +511,5 @@ class Sampler:
         if self._measurements is not None:
             return max(1, self._measurements - work.measurements_since)
         least = max(1, MIN_MEASUREMENTS - work.measurements_since, _NARROW_CHECKS - work.narrow_checks)
-        shortfall = (work.precision or 0.0) / self._plan.precision
+        shortfall = (work.precision or 0.0) / self._plan.limits.precision
         return max(least, len(work.probes) * (shortfall**2 - 1))

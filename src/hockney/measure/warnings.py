@@ -270,10 +270,10 @@ def stray_warnings(run: StoredRun) -> Iterator[Warning_]:
 
 def interface_warnings(plan: Plan, catalogue: Catalogue) -> Iterator[Warning_]:
     """Libraries that --interface does not reach."""
-    for name in sorted({point.transport for point in plan.points}) if plan.interface else ():
+    for name in sorted({point.transport for point in plan.points}) if plan.placement.interface else ():
         library = catalogue.transports[name].library
         if library is not None and library.kind == "mpiexec":
-            yield warn_of("hosts-interface", name, name=name, interface=plan.interface)
+            yield warn_of("hosts-interface", name, name=name, interface=plan.placement.interface)
 
 
 def host_warnings(hosts: Sequence[Mapping[str, Any]], catalogue: Catalogue) -> Iterator[Warning_]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +25,7 @@ from pydantic import (
 
 from hockney.errors import unknown
 from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
+from hockney.worker.launch import START_LIMIT_S
 from hockney.worker.toml_models import FROM_FILE, Errors, listed, parsed, read_model, some, texts
 
 LAUNCHES_MAX = 1000
@@ -124,6 +125,31 @@ class SuiteSeries(BaseModel):
     first: StrictBool = False
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How precisely and how long a run measures, and how long it waits.
+
+    `time_s`: the budget for measuring. `precision`: the requested half-width of each interval, a fraction. `launches`:
+    how often each job starts, 0: as often as an interval over launches needs, where the time is enough; else once.
+    `more_launches`: points that are not precise after them get more, time permitting. `timeout_s`: the limit of a
+    measurement, `limit_adapts`: or a shorter one that follows from measurements before it; `start_limit_s`: of a job's
+    start.
+    """
+
+    time_s: float = 120.0
+    precision: float = 0.01
+    launches: int = 1
+    more_launches: bool = False
+    timeout_s: int = 60
+    limit_adapts: bool = False
+    start_limit_s: int = START_LIMIT_S
+
+    @classmethod
+    def of_plan(cls, stored: Mapping[str, Any]) -> Limits:
+        """Those of a stored plan. Raises KeyError where one is missing."""
+        return cls(**{each.name: stored[each.name] for each in fields(cls)})
+
+
 class Suite(BaseModel):
     """A whole suite. `time_s` is the budget for measuring; `precision` the half-width asked of each interval.
 
@@ -141,6 +167,21 @@ class Suite(BaseModel):
     launches: Launches | None = 1
     oversubscribe: StrictBool = False
     series: Annotated[tuple[SuiteSeries, ...], SOME]
+
+    def limits(
+        self,
+        *,
+        time_s: float | None = None,
+        precision: float | None = None,
+        launches: int | None = None,
+        timeout_s: int | None = None,
+    ) -> Limits:
+        """Its limits, with a command's in their place. The limit of a measurement follows from the time."""
+        limits = Limits(time_s or self.time_s, precision or self.precision, launches or self.launches or 0)
+        if timeout_s is None:
+            return replace(limits, timeout_s=round(min(max(20.0, limits.time_s), 60.0)), limit_adapts=True)
+        # Loading a library's programs takes seconds, with any limit of a measurement.
+        return replace(limits, timeout_s=timeout_s, start_limit_s=max(10, timeout_s))
 
 
 def builtin_names() -> list[str]:

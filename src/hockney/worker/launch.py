@@ -17,8 +17,8 @@ from pathlib import Path
 from hockney.errors import UsageError
 from hockney.worker import programs
 from hockney.worker.errors import LaunchFailed
-from hockney.worker.hosts import Host, fill
 from hockney.worker.libraries import NATIVE, Library
+from hockney.worker.placement import Placement
 from hockney.worker.starters import SRUN, find_starter, read_template
 
 output_of = functools.lru_cache(maxsize=32)(programs.output_of)  # each launch asks
@@ -42,27 +42,21 @@ _PMIS = {"openmpi": "pmix", "oshrun": "pmix", "mpich": "pmi2", "intel": "pmi2"}
 
 @dataclass(frozen=True)
 class Job:
-    """A job to start. Rank r of a machine is pinned to `cpus[r % len(cpus)]`; empty: as `map_by` says.
+    """A job to start; `oversubscribed`: its ranks share CPUs, with each other or with those of another job.
 
-    `hosts` empty means this host; else ranks fill the hosts in blocks, and each host pins them to its CPUs by `map_by`:
-    core, socket or node; None: not pinned. `interface` is the one that sockets between hosts use; None: any. `model`:
-    the lines of the ranks' machine, and `seed` of its noise. The last three are what launch() is given.
+    `model`: the lines of the ranks' machine, and `seed` of its noise. The last two are what launch() is given.
     """
 
     executable: Path
     transport: str
     ranks: int
-    cpus: tuple[int, ...] = ()
+    placement: Placement = field(default_factory=Placement)
     oversubscribed: bool = False
-    hosts: tuple[Host, ...] = ()
-    map_by: str | None = None
-    interface: str | None = None
     start_limit_s: int = START_LIMIT_S
     model: Path | None = None
     seed: int = 0
     library: Library = NATIVE
     environment: Mapping[str, str] = field(default_factory=dict)
-    asked: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -82,38 +76,36 @@ class StartCommand:
     needs_token: bool = False  # the first line of each standard input is a secret that all ranks share
 
 
-def launch(
-    job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ, asked: str = "auto"
-) -> StartCommand:
-    """How a job is started: by its library's own launcher, or as `asked` (starters.check_launcher).
+def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> StartCommand:
+    """How a job is started: by its library's own launcher, or as its placement says (starters.check_launcher).
 
     Native ranks and PVM's are started host by host, in an allocation by its scheduler, else by ssh. Raises UsageError
     where a job can't be started so, LaunchFailed for a wrong HOCKNEY_RSH or without a PMI.
     """
-    job = replace(job, library=library or NATIVE, environment=environment, asked=asked)
+    job = replace(job, library=library or NATIVE, environment=environment)
     name = _launcher_of(job)
     command = template(job) if name == "template" else LAUNCHERS[name](job)
     more: dict[str, str | None] = {}
     if job.library.has_launcher:
         more = {**_of_slurm(environment), **_of_interface(job)}
-    elif job.hosts:  # one task starts all ranks of its host, so it needs the CPUs of the job there, not those of a task
+    elif job.placement.hosts:  # one task starts all ranks of its host, and needs the CPUs of the job there
         more = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
     return replace(command, environment={**more, **command.environment})
 
 
 def _launcher_of(job: Job) -> str:
     """The name of a launcher, or `template`: the library's own one, unless another is asked for, or it cannot do it."""
-    library, asked = job.library, job.asked
+    library, hosts, asked = job.library, job.placement.hosts, job.placement.launcher
     if not library.has_launcher:
-        return "ssh" if library is NATIVE and job.hosts else library.kind
+        return "ssh" if library is NATIVE and hosts else library.kind
     if "{" in asked:
         return "template"
     if asked in ("srun", "flux"):
         return asked
     if library.program.name == "srun":  # it has no mpiexec
         return "srun"
-    if asked == "auto" and job.hosts:
-        starter = find_starter(asked, job.hosts, job.environment).name
+    if asked == "auto" and hosts:
+        starter = find_starter(asked, hosts, job.environment).name
         if starter == "flux" or (starter == "srun" and library.kind == "mpiexec"):
             return starter
     return library.kind
@@ -124,7 +116,8 @@ def _of_interface(job: Job) -> dict[str, str]:
 
     One that the user has set stays: UCX calls the RDMA port behind ib0 mlx5_0:1, and with ib0 it uses TCP.
     """
-    return {name: job.interface for name in _INTERFACES if name not in job.environment} if job.interface else {}
+    interface = job.placement.interface
+    return {name: interface for name in _INTERFACES if name not in job.environment} if interface else {}
 
 
 def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
@@ -154,10 +147,10 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
     return (
         str(job.executable),
         *("-t", job.transport, "-n", str(job.ranks)),
-        *(("--bind", bind) if (bind := ",".join(map(str, job.cpus)) or job.map_by) else ()),
+        *(("--bind", job.placement.bind) if job.placement.bind else ()),
         *(("--oversubscribed",) if job.oversubscribed else ()),
         *("--start-limit", str(job.start_limit_s)),
-        *(("--interface", job.interface) if job.interface is not None else ()),
+        *(("--interface", job.placement.interface) if job.placement.interface is not None else ()),
         *(("--model", str(job.model), "--seed", str(job.seed)) if job.model else ()),
         *more,
     )
@@ -165,7 +158,7 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
 
 def _host_list(job: Job) -> str:
     """`a:2,b:1`: hosts with their numbers of ranks, as every mpiexec takes them."""
-    return ",".join(map(str, fill(job.ranks, job.hosts)))
+    return ",".join(map(str, job.placement.hosts_of(job.ranks)))
 
 
 def _mpiexec(job: Job, *options: str, **environment: str) -> StartCommand:
@@ -198,8 +191,8 @@ def openmpi(job: Job) -> StartCommand:
         job,
         *("-np", str(job.ranks), "--oversubscribe", "--bind-to", "none"),
         *("--mca", "mpi_yield_when_idle", _yields(job)),
-        *(("--host", _host_list(job)) if job.hosts else ()),
-        *(("-x", "UCX_NET_DEVICES") if job.interface is not None else ()),  # it passes only its own variables on
+        *(("--host", _host_list(job)) if job.placement.hosts else ()),
+        *(("-x", "UCX_NET_DEVICES") if job.placement.interface is not None else ()),  # it passes only its own on
         OMPI_ALLOW_RUN_AS_ROOT="1",
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
     )
@@ -216,19 +209,19 @@ def oshrun(job: Job) -> StartCommand:
 
 def mpich(job: Job) -> StartCommand:
     """MPICH's mpiexec (Hydra)."""
-    hosts = ("-hosts", _host_list(job)) if job.hosts else ()
+    hosts = ("-hosts", _host_list(job)) if job.placement.hosts else ()
     return _mpiexec(job, "-n", str(job.ranks), "-bind-to", "none", *hosts)
 
 
 def intel(job: Job) -> StartCommand:
     """Intel MPI's mpiexec: a Hydra that pins by a variable, not by an option."""
-    hosts = ("-hosts", _host_list(job)) if job.hosts else ()
+    hosts = ("-hosts", _host_list(job)) if job.placement.hosts else ()
     return _mpiexec(job, "-n", str(job.ranks), *hosts, I_MPI_PIN="0")
 
 
 def mpiexec(job: Job) -> StartCommand:
     """Any other MPI's mpiexec, with the options of the MPI standard only."""
-    if job.hosts:
+    if job.placement.hosts:
         raise UsageError(f"hosts cannot be given to {job.library.program}: its options for them are not known")
     return _mpiexec(job, "-n", str(job.ranks))
 
@@ -241,7 +234,7 @@ def pvm(job: Job) -> StartCommand:
     daemon = job.library.program
     variables = {"PVM_ROOT": str(daemon.parent.parent), "PVM_DPATH": str(daemon), "PVM_ALLOW_ROOT": "1"}
     variables |= {"PVM_TMP": folder} if (folder := job.environment.get("PVM_TMP")) else {}
-    if job.hosts:  # a remote shell passes no variables on
+    if job.placement.hosts:  # a remote shell passes no variables on
         return ssh(job, "env", *(f"{name}={value}" for name, value in variables.items()))
     return StartCommand("worker", _worker(job), variables)
 
@@ -251,7 +244,7 @@ def ssh(job: Job, *before: str) -> StartCommand:
 
     `before`: words before the worker's command line.
     """
-    starter = find_starter(job.asked, job.hosts, job.environment)
+    starter = find_starter(job.placement.launcher, job.placement.hosts, job.environment)
     rank_hosts = _rank_hosts(job)
     lines = []
     for host, here in Counter(rank_hosts).items():
@@ -267,7 +260,7 @@ def ssh(job: Job, *before: str) -> StartCommand:
 def srun(job: Job) -> StartCommand:
     """Slurm's srun, for native ranks in an allocation, and for an MPI that cannot be started otherwise."""
     # Ranks that have no hosts belong to this one, by its name in Slurm.
-    rank_hosts = _rank_hosts(job) if job.hosts else [job.environment.get("SLURMD_NODENAME", "")] * job.ranks
+    rank_hosts = _rank_hosts(job) if job.placement.hosts else [job.environment.get("SLURMD_NODENAME", "")] * job.ranks
     where = (
         *("--nodes", str(len(set(rank_hosts))), "--ntasks", str(job.ranks)),
         *(("--distribution", "arbitrary", "--nodelist", ",".join(rank_hosts)) if all(rank_hosts) else ()),
@@ -298,22 +291,21 @@ def _pmi(job: Job) -> str:
 def flux(job: Job) -> StartCommand:
     """Flux's own launcher, within one of its instances."""
     hosts = list(dict.fromkeys(_rank_hosts(job)))
-    where = (f"--requires=host:{','.join(hosts)}",) if job.hosts else ()
+    where = (f"--requires=host:{','.join(hosts)}",) if job.placement.hosts else ()
     argv = ("flux", "run", "--nodes", str(len(hosts)), "--ntasks", str(job.ranks), *where, *_worker(job))
     return StartCommand("flux", argv, _settings(job))
 
 
 def template(job: Job) -> StartCommand:
     """A command line of the user's own, with the job's figures in it."""
-    starter = read_template(job.asked)
+    starter = read_template(job.placement.launcher)
     return StartCommand(starter.name, starter.argv(_worker(job), _rank_hosts(job)), _settings(job))
 
 
 def _rank_hosts(job: Job) -> list[str]:
     """The host of each rank."""
-    if not job.hosts:
-        return ["localhost"] * job.ranks
-    return [host.name for host in fill(job.ranks, job.hosts) for _ in range(host.slots or 0)]
+    hosts = job.placement.hosts_of(job.ranks)
+    return [host.name for host in hosts for _ in range(host.slots or 0)] or ["localhost"] * job.ranks
 
 
 def _settings(job: Job) -> dict[str, str | None]:

@@ -372,7 +372,7 @@ class Slower(_Sourced):
     factor: Factor
 
 
-class Placement(_Sourced):
+class RankNodes(_Sourced):
     """The nodes of the ranks in order; with `second_half`, that is where the second half of the ranks goes."""
 
     nodes: Nodes
@@ -435,7 +435,7 @@ class MachineModel(_Table):
     alltoall: Alltoall | None = None
     stream: StreamCosts | None = None
     slower: tuple[Slower, ...] = ()
-    placement: Placement | None = None
+    placement: RankNodes | None = None
     run: tuple[VariantChoice, ...] = ()
     used: tuple[Used, ...] = ()
     structure: tuple[Structure, ...] = ()

@@ -16,6 +16,7 @@ from hockney.measure.check import check
 from hockney.measure.plan import Plan
 from hockney.model import Point
 from hockney.results.store import Store
+from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue, load
 
 SIZES = (8, 64, 512, 4096, 16384, 32768, 65536, 131072)
@@ -31,7 +32,7 @@ def load_catalogue() -> Catalogue:
 def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, time_s: float = 2.0) -> Plan:
     """Ping-pongs over these transports, by default over the one that can be delayed."""
     points = tuple(Point(name, "pingpong", 2, size) for name in transports or (TRANSPORT,) for size in sizes)
-    return Plan("test", points, time_s=time_s, launches=launches, timeout_s=60)
+    return Plan("test", points, limits=Limits(time_s=time_s, launches=launches, timeout_s=60))
 
 
 def measure(catalogue: Catalogue, store: Store, plan: Plan) -> int:

@@ -14,13 +14,14 @@ from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import usual
 from hockney.analysis.health.parts import fast_hosts, locate
 from hockney.analysis.pairs import FARTHEST, PairMatrix, whole_hosts
-from hockney.analysis.repeat import hosts_of, same_hosts, same_placement
+from hockney.analysis.repeat import same_hosts, same_placement
 from hockney.errors import Fix
 from hockney.model import Point, pattern_text
 from hockney.results.traits import pattern_traits, transport_traits
 from hockney.stats import Estimate, median
 from hockney.stats.interval import Interval
 from hockney.worker.mpi_transport import another_way
+from hockney.worker.placement import Placement
 
 # The usual limit of a short message's time in floors: 1.2 is typical in shared memory, 3 to 5 with libraries.
 _USUAL = {"memory": 3.0, "library": 10.0}  # by the carrier of the messages; the cost of a system call has no limit
@@ -82,7 +83,7 @@ def slow_hosts(reading: Reading) -> list[Finding] | NotChecked:
 
     Among three or four hosts times cannot show whether one is slow or farther off. Nothing where one host was measured.
     """
-    hosts = hosts_of(reading.plan)
+    hosts = Placement.of_plan(reading.plan).hosts
     matrices = [each for each in reading.matrices if len(set(each.hosts)) > 2 and not each.oversubscribed]
     how = Fix("measure all hosts", ("hockney", "health", *same_hosts(reading.plan)))
     if matrices:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hockney.analysis.repeat import hosts_of, same_hosts
-from hockney.measure.estimate import enough_text, first_rounds_s, is_too_short
+from hockney.analysis.repeat import same_hosts
+from hockney.measure.estimate import enough_text, is_too_short
 from hockney.model import CurveKey, Point, curve_of
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Sentence, Table, Text, Title
 from hockney.report.notes import sizes_text
 from hockney.report.words import size_text
 from hockney.units import counted, format_duration_s, percent_digits
+from hockney.worker.placement import Placement
 
 if TYPE_CHECKING:
     from hockney.measure.plan import Plan
@@ -31,12 +32,12 @@ def plan_document(plan: Plan) -> Iterator[Block]:
             by_reason.setdefault(skipped.reason, []).append(skipped.point)
         texts = [text for why, points in by_reason.items() for text in (f"Because {why}:", *_rows(points, plan))]
         yield Table(columns, texts, fits=True)
-    first_s = first_rounds_s(plan.points, plan.launches, on_hosts=bool(plan.hosts))
+    limits, first_s = plan.limits, plan.first_rounds_s()
     yield Sentence()
     yield Text(
-        f"Ends when every point is known to {percent_digits(plan.precision)} %, after about "
-        f"{format_duration_s(max(plan.time_s, first_s))} at the latest: "
-        f"{counted(plan.launches, 'launch', 'launches')}{' or more' * plan.more_launches}, whose first rounds take "
+        f"Ends when every point is known to {percent_digits(limits.precision)} %, after about "
+        f"{format_duration_s(max(limits.time_s, first_s))} at the latest: "
+        f"{counted(limits.launches, 'launch', 'launches')}{' or more' * limits.more_launches}, whose first rounds take "
         f"about {format_duration_s(first_s)}. Nothing was started or stored."
     )
     idle = idle_hosts_text(plan.as_json(), max(point.ranks for point in plan.points))
@@ -63,10 +64,10 @@ def _rows(points: Iterable[Point], plan: Plan) -> list[list[str]]:
 def short_text(plan: Plan) -> str | None:
     """The warning that the time of a plan is too short, with a time that is enough; None where it is enough."""
     shown = [point for point in plan.points if point.role == "first"] or plan.points  # those have more rounds
-    first_s = first_rounds_s(shown, plan.launches, on_hosts=bool(plan.hosts))
-    if not is_too_short(plan.time_s, first_s, plan.launches):
+    first_s = plan.first_rounds_s(shown)
+    if not is_too_short(plan.limits.time_s, first_s, plan.limits.launches):
         return None
-    network = " at 1 Gbit/s" if plan.hosts else ""
+    network = " at 1 Gbit/s" if plan.placement.hosts else ""
     return (
         f"The time is too short for confidence intervals: one round takes about {format_duration_s(first_s)}{network}. "
         f"Try: --time {enough_text(first_s)}"
@@ -75,7 +76,7 @@ def short_text(plan: Plan) -> str | None:
 
 def idle_hosts_text(plan: Mapping[str, Any], ranks: int) -> str | None:
     """`No rank on n3, n4. …`: the hosts of a plan without one of this number of ranks; None if all have one."""
-    idle = [host.name for host in hosts_of(plan)[ranks:]]  # spread evenly
+    idle = [host.name for host in Placement.of_plan(plan).hosts[ranks:]]  # spread evenly
     if not idle:
         return None
     shown = ", ".join(idle if len(idle) <= 4 else [*idle[:3], f"… ({counted(len(idle), 'host')})"])
