@@ -208,7 +208,6 @@ def test_a_closed_standard_error_does_not_stop_it(tmp_path: Path) -> None:
         (["base"], "name two runs, BASE and NEW"),
         ([], "name two runs, BASE and NEW"),
         (["--interleave"], "with --interleave one pattern or suite to measure"),
-        (["base", "slow", "--time", "3s"], "options of measuring need --interleave"),
     ],
 )
 def test_errors(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:

@@ -152,10 +152,7 @@ def test_two_ranks_are_measured_between_hosts_and_within_one(
         ("-t tcp --per-node 2 --hosts a", "--per-node places ranks on several hosts"),
         ("-t tcp --per-node 0 --hosts a,b", "'0' is not a number of per-node"),
         ("-t shm --map slot", "slot"),
-        ("-t shm --map socket --cpus 0", "--cpus places the ranks: leave out --map"),
         ("-t shm --map node --background bulk", "--background places all ranks itself: name the CPUs with --cpus"),
-        ("--machine gpmimd --map node", "leave out --transport, --hosts, --cpus, --map and --interface"),
-        ("--machine gpmimd --interface eth0", "leave out --transport, --hosts, --cpus, --map and --interface"),
         ("--machine gpmimd:apart", "--machine takes the variants that the model names"),
         ("-t tcp --interface eth0", "--interface is for messages between hosts: name them with --hosts"),
         ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
@@ -288,9 +285,6 @@ def test_variants_may_differ_in_their_transport_alone(monkeypatch: pytest.Monkey
         ("--base-transport shm --new-transport shm", "both variants are the same"),
         ("--base-env A=1 --new-env A=1", "both variants are the same"),
         ("--new-env A=1 --launches 5", "give --launches 6 or more"),
-        ("--base-transport shm", "both --base-transport and --new-transport"),
-        ("--base-transport shm --new-transport tcp -t shm", "give --transport, or both"),
-        ("--new-env A=1 -t tcp --hosts a,b", "only affect jobs on this host"),
     ],
 )
 def test_variants_that_cannot_be(words: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

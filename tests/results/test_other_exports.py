@@ -181,9 +181,6 @@ def test_patterns_without_an_osu_text_are_an_error(tmp_path: Path, capsys: pytes
     ("words", "sentence"),
     [
         (["--csv", "--osu"], "a run is exported as --csv or as --osu, not both: leave one out"),
-        (["--osu", "--samples"], "--samples needs --json or --parquet: a CSV has one row per figure"),
-        (["-t", "shm"], "--transport needs --osu: other exports are of the whole run"),
-        (["--parquet", "x", "-o", "y"], "--parquet names its file already: leave out --output"),
         (["--parquet", "/no/such/folder/x"], "cannot write /no/such/folder/x: there is no folder /no/such/folder"),
     ],
 )

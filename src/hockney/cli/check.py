@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from hockney.cli.clashes import refuse_clashes
 from hockney.cli.common import command, complete, duration_option, file_option, quiet_option
 from hockney.cli.junit import reported, write_junit
-from hockney.errors import ExitCode, UsageError
+from hockney.errors import ExitCode
 from hockney.render.json import print_json
 from hockney.render.text import say
-from hockney.report.commands import typed
 from hockney.results.store import default_path
 from hockney.units import parse_increase
 
@@ -59,15 +59,10 @@ def check(
     with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
         from hockney.cli.verdicts import check_baseline, check_expectations
 
-        if (baseline is None) == (expect is None):
-            raise UsageError("say what to check against, --baseline RUN or --expect FILE.toml: give one of them")
+        refuse_clashes(click.get_current_context(), as_json=as_json)
         if expect is not None:
-            if max_slowdown is not None or patience_s is not None:
-                raise UsageError("--max-slowdown and --patience go with --baseline; --expect has limits in its file")
             report = check_expectations(expect, reference, time_s, store, quiet=quiet)
         else:
-            if reference is not None:
-                raise UsageError(f"--baseline measures, so it takes no RUN; {typed('compare')} takes two stored runs")
             assert baseline is not None
             report = check_baseline(baseline, max_slowdown, time_s, patience_s, store, quiet=quiet)
         if as_json:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.shell_completion import CompletionItem
 
+from hockney.cli.clashes import refuse_clashes
 from hockney.errors import ExitCode, HockneyError, UsageError, notice, unknown, working
 from hockney.render.streams import passing, remark
 from hockney.report.commands import named_store, program
@@ -228,13 +229,16 @@ def common_options(function: Function) -> Function:
     @file_option("--store", help="The results file. [default: HOCKNEY_STORE]")
     @functools.wraps(function)
     def with_common(*args: Any, as_json: bool, store: Path | None, **rest: Any) -> Any:
-        before = click.get_current_context().find_root().params
+        context = click.get_current_context()
+        before, as_json = context.find_root().params, as_json or bool(context.find_root().params.get("as_json"))
         store = store or before.get("store")
         named_store.set(None if store is None else str(store))
         say_once = functools.cache(lambda text: remark(f"hockney: {text}"))
         notice.set((lambda _: None) if rest.get("quiet") else say_once)
         working.set((lambda _: contextlib.nullcontext()) if rest.get("quiet") else passing)
-        return function(*args, as_json=as_json or bool(before.get("as_json")), store=store, **rest)
+        if "junit" not in rest:  # else the report says so, too
+            refuse_clashes(context, as_json=as_json)
+        return function(*args, as_json=as_json, store=store, **rest)
 
     return with_common
 

@@ -98,8 +98,6 @@ def compare(
     is_whole = True
     if new is None:
         base, new, is_whole = _measure_interleaved(base, options, store)
-    elif any(options.values()):
-        raise UsageError("options of measuring need --interleave: two stored runs are only read")
     with Store.open(store, readonly=True) as results:
         runs = results.find_run(base), results.find_run(new)
         comparison = compare_runs(results, *runs, margin=0.0 if margin is None else 1 + margin)
@@ -155,11 +153,7 @@ def _refuse_contradictions(
 ) -> None:
     from hockney.analysis.compare.comparison import PAIRS_MIN
 
-    if any(transports) and (common.transports or not all(transports)):
-        raise UsageError("give --transport, or both --base-transport and --new-transport")
     if environments[0] == environments[1] and transports[0] == transports[1]:
         raise UsageError("both variants are the same: give what differs, for example --new-env NAME=VALUE")
     if common.limits is not None and common.limits.launches < PAIRS_MIN:
         raise UsageError(f"so few launches of each variant decide nothing: give --launches {PAIRS_MIN} or more")
-    if common.placement.hosts and any(environments):
-        raise UsageError("--base-env and --new-env only affect jobs on this host: leave out --hosts")

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from hockney.cli.common import command, complete, duration_option
-from hockney.errors import UsageError
 from hockney.model import RunStatus
 from hockney.render.json import print_json
 from hockney.render.streams import remark
@@ -43,8 +42,6 @@ def delete(
     are older and not among the newest. On a terminal, hockney asks before it deletes. A run that is being measured is
     not deleted. The numbers of deleted runs are not used again, but later runs reuse their space.
     """
-    if bool(references) == (older_s is not None or keep is not None):
-        raise UsageError("name the runs to delete, or choose them with --older 90d, --keep 30 or both")
     with Store.open(store, create=False) as results:
         numbers, runs = {results.find_run(reference) for reference in references}, results.runs()
         old = [run.id for run in runs[: max(0, len(runs) - (keep or 0))] if _may_go(run, older_s)]

@@ -34,8 +34,6 @@ def explain(reference: str | None, machine: str | None, everything: bool, *, as_
     the evidence, the likely cause and the fix. Then it lists the checks that were not possible, and why. RUN is a
     number, a label, `last` (the default), or `last~1` for the one before. docs/explain.md describes each finding.
     """
-    if reference is not None and machine is not None:
-        raise UsageError("explain takes a run or a machine of the archive (--machine NAME): give one of them, not both")
     from hockney.render.text import show
     from hockney.report.documents.findings import explanation_json, strongest_document, whole_document
 

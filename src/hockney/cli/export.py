@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import click
 
 from hockney.cli.common import command, complete, file_option, output_option, refuse_output, transports_option
-from hockney.errors import HockneyError, UsageError
+from hockney.errors import HockneyError
 from hockney.render.streams import holds_document, remark
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -49,19 +49,9 @@ def export(
     state of the machine, with its confidence interval; an empty field is unknown. The JSON has all that is known of
     the run: the machine, the launches, the warnings, and every measurement. docs/metrics.md defines the columns.
     """
-    forms = {"--csv": as_csv, "--json": as_json, "--parquet": parquet is not None, "--osu": osu}
-    given = [name for name, is_given in forms.items() if is_given]
-    if len(given) > 1:
-        raise UsageError(f"a run is exported as {given[0]} or as {given[1]}, not both: leave one out")
-    if samples and not (as_json or parquet):
-        raise UsageError("--samples needs --json or --parquet: a CSV has one row per figure")
-    if transport and not osu:
-        raise UsageError("--transport needs --osu: other exports are of the whole run")
     for option, path in (("--output", output), ("--parquet", parquet)):
         if path is not None:
             refuse_output(option, path, [])
-    if parquet is not None and output is not None:
-        raise UsageError("--parquet names its file already: leave out --output")
     from hockney.results.export import write_csv, write_json
     from hockney.results.osu_text import write_osu
 

@@ -19,7 +19,6 @@ from hockney.cli.common import (
     transports_option,
 )
 from hockney.errors import ExitCode, UsageError
-from hockney.report.commands import typed
 
 _EXAMPLES = """hockney predict alltoall -n 64 --bytes 8,64K
 hockney predict halo2d --from 3 -t tcp -n 64 --topology torus:8x8
@@ -91,16 +90,8 @@ def predict(
 
     wanted = [parse_change(word) for word in changes]
     named = names("--transport", transport)
-    if machine is not None and (reference is not None or named or words["topology"] or words["link"]):
-        raise UsageError("--machine predicts on a model alone: leave out --from, --transport, --topology and --link")
     if validate:
-        if what or machine or wanted or sensitivity or tolerance or write or any(words.values()):
-            raise UsageError("--validate has fixed points: combine it with --from, --transport and --time only")
         return show_validation(store, reference, named, time_s, as_json=as_json)
-    if time_s is not None and machine is not None:
-        raise UsageError("--time limits intervals, which a model has none of: leave it out with --machine")
-    if not what:
-        raise UsageError(f"name what to predict, for example: {typed('predict', 'alltoall', '-n', '64')}")
     if write is not None:
         refuse_output("--write", write, [] if machine is None else [Path(machine)])
         if write.suffix != ".toml":

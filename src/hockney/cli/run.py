@@ -19,8 +19,6 @@ from hockney.cli.common import (
     quiet_option,
     transports_option,
 )
-from hockney.errors import UsageError
-from hockney.report.commands import typed
 from hockney.units import parse_fraction
 
 
@@ -76,14 +74,7 @@ def run(
 
     output = OutputOptions(as_json, quiet, csv)
     if resume is not None:
-        if what or dry_run or label is not None or words["refine"] is not None or any(words.values()):
-            raise UsageError(
-                "--resume continues a run with its original settings; it cannot be combined with a suite or other "
-                "options than --csv and --quiet"
-            )
         return measure_and_show("run", resume, output, store)
-    if not what:
-        raise UsageError(f"name what to run: a pattern, a suite or a file, for example: {typed('run', 'pingpong')}")
     asked = read_options(words)
     suite = find_suite(",".join(what), on_hosts=bool(asked.placement.hosts) and asked.background is None)
     asked = replace(asked, limits=read_limits(suite, words))

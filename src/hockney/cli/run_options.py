@@ -71,11 +71,6 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     """The options of `run`, by their parameters' names; `predict` has some of them. Raises UsageError."""
     transports, machine = names("--transport", words.get("transport", ())), words.get("machine")
     placement = read_placement(words)
-    real = placement.hosts or placement.cpus or words.get("map_by") or placement.interface
-    if machine is not None and (transports or real):
-        raise UsageError(
-            "--machine runs on a model alone: leave out --transport, --hosts, --cpus, --map and --interface"
-        )
     if ":" in (machine or ""):
         raise UsageError(f"--machine takes the variants that the model names; for one of them: -t sim@{machine}")
     background, background_ranks = _background(words.get("background"))
@@ -135,8 +130,6 @@ def read_placement(words: Mapping[str, Any]) -> Placement:
     """The options that say where ranks run, and what starts them. Raises UsageError."""
     hosts, cpus = _read_places(words)
     map_by, interface = words.get("map_by"), words.get("interface")
-    if map_by is not None and cpus:
-        raise UsageError("--cpus places the ranks: leave out --map")
     if map_by is not None and not hosts and not can_pin():
         raise UsageError("ranks can't be placed here, because the system refuses to pin them: leave out --map")
     if interface is not None and len(hosts) < 2 and not words.get("machine"):
@@ -166,8 +159,6 @@ def _read_places(words: Mapping[str, Any]) -> tuple[tuple[Host, ...], tuple[int,
     Without --hosts and --hostfile the hosts are those of the allocation that we are in. `--hosts local` is this host.
     """
     named, hostfile, cpus = words.get("hosts"), words.get("hostfile"), read_cpus(words.get("cpus", ()))
-    if named and hostfile is not None:
-        raise UsageError("--hostfile names the hosts: leave out --hosts")
     hosts: tuple[Host, ...] = ()
     if hostfile is not None:
         hosts = read_hostfile(hostfile)
@@ -175,8 +166,6 @@ def _read_places(words: Mapping[str, Any]) -> tuple[tuple[Host, ...], tuple[int,
         hosts = parse_hosts(",".join(named))
     elif named == () and not cpus and not words.get("machine"):
         hosts = _hosts_of_allocation()
-    if hosts and cpus:
-        raise UsageError("--cpus places ranks on this host only: leave out --hosts")
     return hosts, cpus
 
 

@@ -14,7 +14,7 @@ from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_
 from hockney.analysis.compare.values import VARIABLE
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import command_line, measuring
-from hockney.errors import ExitCode, UsageError
+from hockney.errors import ExitCode
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
@@ -170,8 +170,6 @@ def check_expectations(
             )
             sampled_s = _sampled_s(Run(opened, run_id))
     else:
-        if time_s is not None:
-            raise UsageError("--time is for measuring, and a named RUN is measured already: leave one of them out")
         with open_results(store) as results:
             run = results.run(reference)
             run_id, judged, sampled_s = run.id, judge_expectations(run, expectations, catalogue), _sampled_s(run)
