@@ -14,12 +14,13 @@ from tests.worker.extra import EXTRA
 
 from hockney.cli import execute
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
+from hockney.measure.plan import Plan, make_plan
 from hockney.measure.recorder import RunOutcome
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
-from hockney.suites import Limits, Suite
+from hockney.suites import Limits, Suite, pattern_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.libraries import Missing, find_pvms

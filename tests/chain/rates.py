@@ -19,8 +19,7 @@ from tests.chain.curves import CURVE_KINDS, CurveKind, curve_machine, loggp_mach
 from tests.chain.pairs import SLOW, PairsMachine, healthy, planted
 from tests.chain.self_test import NEAR, FittedFigure, explained, figures_of, slow_in, switches_of
 
-from hockney.measure.plan import pattern_suite
-from hockney.suites import load_suite
+from hockney.suites import load_suite, pattern_suite
 from hockney.worker.catalogue import Catalogue, load
 
 

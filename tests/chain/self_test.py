@@ -19,12 +19,13 @@ from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.finding import Finding
 from hockney.machine.files import rows_of
 from hockney.measure import run as running
-from hockney.measure.plan import RunOptions, make_plan, pattern_suite
+from hockney.measure.plan import make_plan
 from hockney.measure.recorder import Display
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate
-from hockney.suites import Limits, Suite, load_suite
+from hockney.suites import Limits, Suite, load_suite, pattern_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.machine_model import Model
 

@@ -14,8 +14,7 @@ from tests.chain.pairs import SLOW, Slow, healthy, planted
 from tests.chain.self_test import NEAR, FittedFigure, explained, figures_of, self_test, slow_in, switches_of
 from tests.matrix import matrix
 
-from hockney.measure.plan import pattern_suite
-from hockney.suites import load_suite
+from hockney.suites import load_suite, pattern_suite
 from hockney.worker.catalogue import Catalogue, load
 
 _SKEWED = 0.4  # of the mean delay: so far below the mean may a median lie where noise is exponential

@@ -16,12 +16,12 @@ from hockney.analysis.pairs import partners
 from hockney.analysis.repeat import further
 from hockney.cli.health import exit_code_of
 from hockney.errors import ExitCode
-from hockney.measure.plan import RunOptions
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
 from hockney.report.documents.health import health_json
 from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.suites.points import RunOptions
 
 
 def shown(path: Path) -> str:

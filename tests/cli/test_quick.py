@@ -17,9 +17,9 @@ from tests.shared import finished
 
 from hockney.cli import execute
 from hockney.cli.measuring import OutputOptions
-from hockney.measure.plan import RunOptions
 from hockney.render.json import JSON_VERSION
 from hockney.suites import load_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.libraries import MPI
 from hockney.worker.placement import Placement
 

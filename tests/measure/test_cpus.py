@@ -16,10 +16,12 @@ from hockney.cli.run_options import read_cpus
 from hockney.errors import UsageError
 from hockney.machine.placement import can_pin, usable_cpus
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite, plan_again
+from hockney.measure.plan import Plan, make_plan, plan_again
 from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.suites import pattern_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import load
 from hockney.worker.placement import Placement
 

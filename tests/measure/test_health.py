@@ -17,11 +17,12 @@ from hockney.analysis.clusters import Pair
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
 from hockney.errors import UsageError, notice
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, round_of
-from hockney.measure.plan import Plan, RunOptions
+from hockney.measure.plan import Plan
 from hockney.measure.recorder import RunOutcome
 from hockney.measure.run import Variant, _refuse_without_interface
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
 from hockney.suites import Limits, load_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import Host
 

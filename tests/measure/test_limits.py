@@ -9,9 +9,10 @@ import pytest
 from tests.builders import make_placement
 
 from hockney.measure.estimate import LearnedLimits
-from hockney.measure.plan import RunOptions, make_plan
+from hockney.measure.plan import make_plan
 from hockney.model import PatternTraits, Point
 from hockney.suites import load_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import load
 
 MOST_S = 60

@@ -16,13 +16,14 @@ from tests.builders import make_placement
 from hockney.machine.activity import StealMeter
 from hockney.measure.background import Background
 from hockney.measure.load import Load
-from hockney.measure.plan import Plan, RunOptions, make_plan, pattern_suite
+from hockney.measure.plan import Plan, make_plan
 from hockney.measure.point_work import PointFailed
 from hockney.measure.pool import WorkerPool, _host_names
 from hockney.measure.recorder import Recorder
 from hockney.measure.warnings import Tally
 from hockney.model import Launch, Measurement, Point
-from hockney.suites import Limits
+from hockney.suites import Limits, pattern_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import LaunchFailed, WorkerDied

@@ -21,7 +21,7 @@ from hockney.cli import execute
 from hockney.errors import UsageError
 from hockney.machine.facts import facts
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, Skipped
+from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display, Recorder
 from hockney.measure.sampler import Progress
 from hockney.measure.warnings import Tally, host_warnings, steal_warning
@@ -29,6 +29,7 @@ from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
 from hockney.suites import Limits
+from hockney.suites.points import Skipped
 from hockney.worker.catalogue import Catalogue
 
 

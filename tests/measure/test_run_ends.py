@@ -18,12 +18,13 @@ from tests.shared import Fakes
 from hockney.analysis.compare.differences import contention_of
 from hockney.machine.activity import Moment
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, Skipped
+from hockney.measure.plan import Plan
 from hockney.measure.recorder import Display, Recorder
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.suites import Limits
+from hockney.suites.points import Skipped
 from hockney.worker.catalogue import load
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from tests.worker.test_native import measure, measured, oversubscribed, why_unsupported
 
-from hockney.measure.plan import RunOptions, make_plan
+from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.suites import load_suite
+from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.libraries import Missing
 

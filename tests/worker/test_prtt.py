@@ -11,8 +11,8 @@ from tests.worker.extra import EXTRA
 from tests.worker.test_native import converse, measure
 from tests.worker.test_session import MPIS, SHORT_MPIS, job
 
-from hockney.measure.plan import pattern_suite
 from hockney.stats.fit import NoFit, RoundTrips, fit_loggp
+from hockney.suites import pattern_suite
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import load

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from hockney.measure.plan import RunOptions, make_plan, refuse_empty, transport_words
+from hockney.measure.plan import make_plan, refuse_empty
 from hockney.render.json import print_json
 from hockney.render.text import show
 from hockney.report.documents.plan import plan_document
 from hockney.suites import Suite
+from hockney.suites.points import RunOptions, transport_words
 from hockney.worker.catalogue import load
 
 

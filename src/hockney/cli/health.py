@@ -50,10 +50,10 @@ def health(
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.run_options import read_limit, read_placement
     from hockney.measure.health import measure_health
-    from hockney.measure.plan import RunOptions
     from hockney.render.text import show
     from hockney.report.documents.health import health_document, health_json
     from hockney.suites import load_suite
+    from hockney.suites.points import RunOptions
 
     limits = load_suite("health").limits(time_s=time_s, timeout_s=read_limit(limit_s))
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)

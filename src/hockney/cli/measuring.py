@@ -18,7 +18,7 @@ from hockney.cli.report import form_of, write_report
 from hockney.cli.show import run_as_json
 from hockney.errors import ExitCode
 from hockney.measure import run as running
-from hockney.measure.plan import RunOptions, make_plan, transport_words
+from hockney.measure.plan import make_plan
 from hockney.measure.recorder import RunOutcome
 from hockney.model import PointStatus, RunStatus
 from hockney.render.json import print_json
@@ -36,6 +36,7 @@ from hockney.results.export import write_csv
 from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
+from hockney.suites.points import RunOptions, transport_words
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue, load, matches
 

@@ -12,10 +12,10 @@ from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
 from hockney.machine.placement import can_pin, refuse_unusable
 from hockney.measure.background import BACKGROUNDS
-from hockney.measure.plan import RunOptions, pattern_suite
 from hockney.render.streams import remark
 from hockney.report.commands import typed
-from hockney.suites import LAUNCHES_MAX, Limits, Suite, builtin_names, load_suite
+from hockney.suites import LAUNCHES_MAX, Limits, Suite, builtin_names, load_suite, pattern_suite
+from hockney.suites.points import RunOptions
 from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.catalogue import load, matches, native_patterns

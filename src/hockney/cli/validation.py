@@ -11,7 +11,7 @@ from hockney.cli.predicted import transports_of
 from hockney.cli.progress import ProgressDisplay
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import run as running
-from hockney.measure.plan import RunOptions, make_plan, transport_words
+from hockney.measure.plan import make_plan
 from hockney.measure.predict import fit_to_check, validate
 from hockney.render.json import print_json
 from hockney.render.text import show
@@ -19,6 +19,7 @@ from hockney.report.documents.prediction import validation_document, validation_
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import load_suite
+from hockney.suites.points import RunOptions, transport_words
 
 
 def show_validation(

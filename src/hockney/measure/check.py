@@ -25,13 +25,14 @@ from hockney.analysis.compare.expect import Expectations, Judged, Outcome, judge
 from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running
-from hockney.measure.plan import Plan, RunOptions, Skipped, make_plan, plan_again
+from hockney.measure.plan import Plan, make_plan, plan_again
 from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.sampler import Sampler
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.shift import LAUNCHES_MIN
+from hockney.suites.points import RunOptions, Skipped
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
 

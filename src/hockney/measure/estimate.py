@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from hockney.model import Point
+from hockney.suites.points import FIRST_POINT_S
 
 MIN_MEASUREMENTS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 SAMPLES_MIN = 3  # of a measurement, unless a single one is long
 SCHEDULE_EVENTS_MIN = 1000  # enough for p99.9
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few measurements for any interval
 SPAN_S = 1.0  # of all launches: it outlasts a slow tenth of a second, which then shows in the interval
-FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
 
 
 def long_ns(points: int, time_s: float) -> float:

@@ -22,8 +22,8 @@ from hockney.analysis.health import died
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank, usual
 from hockney.errors import UsageError, notice
-from hockney.measure.estimate import FIRST_POINT_S, MIN_MEASUREMENTS
-from hockney.measure.plan import Plan, RunOptions, make_plan
+from hockney.measure.estimate import MIN_MEASUREMENTS
+from hockney.measure.plan import Plan, make_plan
 from hockney.measure.point_work import Work, repetition_ns
 from hockney.measure.recorder import Display, RunOutcome
 from hockney.measure.run import InterfaceMissing, Variant, measure_variants, one_side
@@ -32,6 +32,7 @@ from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.stats.interval import median
 from hockney.suites import load_suite
+from hockney.suites.points import FIRST_POINT_S, RunOptions
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.hosts import Host

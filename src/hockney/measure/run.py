@@ -23,7 +23,7 @@ from hockney.machine.facts import another_machine, facts
 from hockney.machine.placement import refuse_unusable, usable_cpus
 from hockney.measure.host_clocks import clocks_compared
 from hockney.measure.load import LoadSampler
-from hockney.measure.plan import Plan, Skipped, refuse_empty
+from hockney.measure.plan import Plan, refuse_empty
 from hockney.measure.pool import WorkerPool
 from hockney.measure.rates import RateSampler
 from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait, judge_over_launches
@@ -35,6 +35,7 @@ from hockney.results.store.lock import alone
 from hockney.results.traits import traits_json
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.suites import LAUNCHES_MAX
+from hockney.suites.points import Skipped
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.placement import listed_hosts

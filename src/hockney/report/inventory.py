@@ -15,9 +15,10 @@ from typing import Any
 from hockney.archive import Machine, machines, reports
 from hockney.errors import UsageError
 from hockney.machine.files import read_toml
-from hockney.measure.plan import RunOptions, make_plan
+from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.suites import builtin_names, load_suite
+from hockney.suites.points import RunOptions
 from hockney.suites.words import check_words
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load

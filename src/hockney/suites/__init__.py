@@ -7,7 +7,7 @@ them, each with its place in the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -182,6 +182,17 @@ class Suite(BaseModel):
             return replace(limits, timeout_s=round(min(max(20.0, limits.time_s), 60.0)), limit_adapts=True)
         # Loading a library's programs takes seconds, with any limit of a measurement.
         return replace(limits, timeout_s=timeout_s, start_limit_s=max(10, timeout_s))
+
+
+def pattern_suite(*patterns: str, with_all_ranks: Collection[str] = ()) -> Suite:
+    """Patterns as a suite: all sizes, more at the bends of a curve, launches as time allows, a minute for each.
+
+    `with_all_ranks`: those with a rank on each host at least.
+    """
+    names, shared = dict.fromkeys(patterns), {"bytes": "0:4M", "refine": True}
+    tables = ({"pattern": name, **shared, **({"ranks": "cpus"} if name in with_all_ranks else {})} for name in names)
+    name, series = ",".join(names), tuple(map(SuiteSeries.model_validate, tables))
+    return Suite(name=name, title=name, series=series, time_s=60.0 * len(series), launches=None)
 
 
 def builtin_names() -> list[str]:

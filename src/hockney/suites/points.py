@@ -1,0 +1,249 @@
+"""The points of a suite's series: all words are resolved, and unknown ones refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from hockney.errors import UsageError
+from hockney.machine.topology import read_topology
+from hockney.model import Point, split_placed
+from hockney.suites import CacheShare, Limits, Suite, SuiteSeries
+from hockney.suites.words import all_ends, as_pairs, check_option, each_of, filled
+from hockney.units import counted, format_duration_s
+from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo
+from hockney.worker.placement import Placement
+
+FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A point that cannot be measured here, and why."""
+
+    point: Point
+    reason: str
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `hockney run`; None or () leaves the suite's own.
+
+    `machine`: the model that measures all, in place of the suite's transports, with the variants that it names.
+    `background`: the traffic under which each point is measured a second time; see background.place.
+    """
+
+    transports: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    placement: Placement = field(default_factory=Placement)
+    limits: Limits | None = None
+    oversubscribe: bool = False
+    refine: bool | None = None
+    machine: str | None = None
+    deadline_ns: float | None = None
+    background: str | None = None
+    background_ranks: int | None = None
+
+
+def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
+    """All words by which a suite and the command line name transports."""
+    if asked.machine is not None:
+        return [f"sim@{asked.machine}"]
+    of_suite = () if asked.transports else suite.transports
+    return [*asked.transports, *of_suite, *(word for series in suite.series for word in series.transports)]
+
+
+def points_of(
+    suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int
+) -> tuple[dict[Point, bool], tuple[Skipped, ...]]:
+    """Each point on every transport that a suite names, with whether sizes may be added to its curve.
+
+    And the curves whose sizes are shares of a cache of unknown size. `cpus`: how many ranks may have. Raises UsageError
+    for unknown words, and for far more points than fit the time.
+    """
+    wanted = [series for series in suite.series if asked.machine is None or not series.basic]
+    patterns = [catalogue.pattern(series.pattern) for series in wanted]
+    _refuse_unused(suite, asked, patterns, catalogue)
+    if asked.deadline_ns is not None:
+        _refuse_without_rate(patterns, catalogue)
+    # With a background "cpus" ranks are those of this host.
+    every = asked.placement.every(cpus) if asked.background is None else cpus
+    grids = [
+        _Words(suite, series, pattern, asked, catalogue).grid(every)
+        for series, pattern in zip(wanted, patterns, strict=True)
+    ]
+    _refuse_too_many(suite, asked, sum(len(grid.curves) * len(grid.sizes) for grid in grids))
+    is_refined: dict[Point, bool] = {}
+    for grid in grids:
+        for point in (*(replace(curve, bytes=size) for curve in grid.curves for size in grid.sizes), *grid.instead):
+            is_refined[point] = is_refined.get(point, False) or grid.is_refined
+    return is_refined, tuple(skipped for grid in grids for skipped in grid.unknown)
+
+
+class _Grid(NamedTuple):
+    """A series with its words resolved: a point of 0 B for each curve, and the sizes of all.
+
+    `unknown`: the curves with sizes that are shares of a cache whose size is not known here. `instead` has the points
+    of transports that can send none of a suite's sizes: the largest power of two that they can.
+    """
+
+    curves: Sequence[Point]
+    instead: Sequence[Point]
+    sizes: Sequence[int]
+    unknown: Sequence[Skipped]
+    is_refined: bool
+
+
+class _Words(NamedTuple):
+    """The words of a series of a suite, and of the command."""
+
+    suite: Suite
+    series: SuiteSeries
+    pattern: PatternInfo
+    asked: RunOptions
+    catalogue: Catalogue
+
+    def grid(self, every: int) -> _Grid:
+        """Raises UsageError for unknown words. `every`: the number of ranks that "cpus" means.
+
+        An option of the command line goes to every pattern that has it, but not to a basic series.
+        """
+        series, pattern, asked = self.series, self.pattern, self.asked
+        known = {option.name for option in pattern.options}
+        more = {} if series.basic else {name: value for name, value in asked.options if name in known}
+        options = {**series.options, **more}
+        if asked.deadline_ns is not None:  # how many are best is part of the search
+            options.setdefault("in_flight", "1,4,16,64")
+        for name, value in options.items():
+            check_option(pattern, name, value)
+        table, transports = filled(series, pattern), self._transports()
+        curves = [
+            (placed, count, {**each, **ends})
+            for transport in transports
+            for count in self._ranks(table.ranks, transports, every)
+            for placed in self._placements(transport, count)
+            for each in each_of(options)
+            for ends in (all_ends(pattern, count) if series.pairs else [{}])
+        ]
+        if asked.machine is not None:
+            curves = [
+                (variant, count, of_curve)
+                for transport, count, of_curve in curves
+                for variant in self._variants(transport, count, of_curve)
+            ]
+        role = "basic" if series.basic else "first" if series.first else "asked"
+        points = {
+            Point(info.name, pattern.name, count, 0, as_pairs(pattern, of_curve), role, pattern.traits_on(info)): info
+            for info, count, of_curve in curves
+        }
+        wanted = (asked.sizes or table.bytes) if pattern.sized else (0,)
+        shares = [size for size in wanted if isinstance(size, CacheShare)]
+        caches = read_topology().cache_sizes() if shares else {}
+        resolved = {size: size.resolve(caches, pattern.grain_bytes) for size in shares}
+        unknown = " and ".join(str(share) for share, size in resolved.items() if size is None)
+        sizes = [resolved[size] if isinstance(size, CacheShare) else size for size in wanted]
+        known_sizes = list(dict.fromkeys(size for size in sizes if size is not None))
+        shortest = 0 if asked.sizes else min(known_sizes, default=0)
+        return _Grid(
+            list(points),
+            instead=[
+                replace(point, bytes=1 << info.max_bytes.bit_length() - 1)
+                for point, info in points.items()
+                if 0 < info.max_bytes < shortest
+            ],
+            sizes=known_sizes,
+            unknown=[
+                Skipped(point, f"the size of the cache is not known here, so {unknown} is no size")
+                for point in points
+                if unknown
+            ],
+            is_refined=pattern.sized
+            and any(not transport.is_harness for transport, _, _ in curves)
+            and (series.refine and not asked.sizes if asked.refine is None else asked.refine),
+        )
+
+    def _ranks(self, named: Sequence[int], transports: Sequence[TransportInfo], every: int) -> Sequence[int]:
+        """The numbers of ranks: of the command, of the suite, of the model, or as many as there are."""
+        least, most, step = self.pattern.ranks
+        keeps_ranks = self.series.basic or (least == most and "ranks" in self.series.model_fields_set)
+        ranks = (self.asked.ranks if not keeps_ranks else ()) or named or (max(2, least, every - every % step),)
+        model = transports[0].model if self.asked.machine is not None and transports else None
+        if model is not None and not self.asked.ranks and "ranks" not in self.series.model_fields_set:
+            return (model.machine.default_ranks or ranks[0],)
+        return ranks
+
+    def _placements(self, transport: TransportInfo, ranks: int) -> list[TransportInfo]:
+        """A transport with each placement of its ranks: of two ranks between hosts and within the first one."""
+        is_placed, where = split_placed(transport.name)[1] != "", self.asked.placement
+        if is_placed and not where.hosts:
+            raise UsageError(f"{transport.name} places ranks on hosts: name them with --hosts")
+        if is_placed or ranks < 2 or "hosts" not in transport.caps or not where.hosts:
+            return [transport]
+        if where.per_host:
+            return [self.catalogue.filling(transport, number) for number in where.per_host]
+        first, *others = where.hosts
+        has_both = ranks == 2 and others and first.slots != 1 and not self.series.basic
+        return [transport, self.catalogue.filling(transport, 2)] if has_both else [transport]
+
+    def _variants(self, transport: TransportInfo, ranks: int, options: Mapping[str, str]) -> list[TransportInfo]:
+        """The variants that a model names for such a curve."""
+        model = transport.model
+        variants = [""] if model is None else model.variants_for(self.pattern.name, ranks, options)
+        return self.catalogue.select([transport.name + f":{variant}" * bool(variant) for variant in variants])
+
+    def _transports(self) -> list[TransportInfo]:
+        """The transports of the series: those asked for, or the suite's.
+
+        A series with its own list is measured on those of the list that were asked for, their variants, and the
+        harness. Missing transports are left out of a suite's list (the catalogue says why), but not of the user's.
+        """
+        catalogue, asked, own = self.catalogue, self.asked, self.series.transports
+        harness = {info.name for info in catalogue.transports.values() if info.is_harness}
+        if asked.machine is not None:
+            return [] if own and harness.issuperset(own) else catalogue.select([f"sim@{asked.machine}"])
+        named = catalogue.select(asked.transports) if asked.transports else []
+        if named and not own:
+            return named
+        listed = catalogue.select([each for each in own or self.suite.transports if not catalogue.missing_for(each)])
+        names = harness | {info.name for info in named}
+        return [info for info in listed if not named or info.name in names or info.name.partition(":")[0] in names]
+
+
+def _refuse_unused(suite: Suite, asked: RunOptions, patterns: Sequence[PatternInfo], catalogue: Catalogue) -> None:
+    """Raises UsageError for options that no pattern of the suite takes."""
+    for name, _ in asked.options:
+        if any(option.name == name for pattern in patterns for option in pattern.options):
+            continue
+        others = [other.name for other in catalogue.patterns.values() if any(name == o.name for o in other.options)]
+        if not others:
+            patterns[0].option(name)  # raises, and names the known options
+        raise UsageError(f"{suite.name} has no option '{name}': it is of {', '.join(others)}")
+    if asked.sizes and not any(pattern.sized for pattern in patterns):
+        names = " and ".join(dict.fromkeys(pattern.name for pattern in patterns))
+        raise UsageError(f"{names} has no message sizes to choose: leave --bytes out")
+
+
+def _refuse_without_rate(patterns: Sequence[PatternInfo], catalogue: Catalogue) -> None:
+    """Raises UsageError for patterns whose events cannot start on schedule."""
+    able = [
+        pattern.name for pattern in catalogue.patterns.values() if any(o.name == "rate_hz" for o in pattern.options)
+    ]
+    other = next((pattern.name for pattern in patterns if pattern.name not in able), None)
+    if other is not None:
+        raise UsageError(f"{other} has no events on schedule, so no highest rate: name {', '.join(able)}")
+
+
+def _refuse_too_many(suite: Suite, asked: RunOptions, count: int) -> None:
+    """Raises UsageError for a plan whose first round, whole for short messages, takes far longer than its time."""
+    time_s = (asked.limits or suite.limits()).time_s
+    if count * FIRST_POINT_S <= max(60.0, 10 * time_s):
+        return
+    minutes = math.ceil(count * FIRST_POINT_S / 60)
+    raise UsageError(
+        f"{suite.name} has {counted(count, 'point')}: measuring each once takes about {minutes} min, and its time is "
+        f"{format_duration_s(time_s)}; name fewer sizes, ranks or transports, or more time (--time {minutes}m)"
+    )
