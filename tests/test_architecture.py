@@ -24,11 +24,12 @@ ROOMS = [
     "analysis",
     "results",
     "stats",
-    "suites",
     "worker",
+    "suites",
     "machine",
     "model",
     "units",
+    "files",
     "errors",
 ]
 LEVEL = {name: level for level, name in enumerate(reversed(ROOMS))}

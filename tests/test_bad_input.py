@@ -20,10 +20,10 @@ from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.suites import Limits, Suite, pattern_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.libraries import Missing, find_pvms
+from hockney.worker.points import RunOptions
 from hockney.worker.session import WorkerSession
 
 

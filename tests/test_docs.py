@@ -27,10 +27,10 @@ from hockney.report.inventory import take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.stats.states import CONTENTION
 from hockney.suites import Suite, SuiteSeries
-from hockney.suites.words import check_option
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe, load, split_name
 from hockney.worker.machine_schema import MachineModel
+from hockney.worker.words import check_option
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}

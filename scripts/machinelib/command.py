@@ -12,8 +12,8 @@ from scripts.machinelib.paragon import paragon
 from scripts.machinelib.scali import scali
 from scripts.machinelib.t3d import t3d
 
+from hockney.suites.toml_models import toml
 from hockney.worker.machine_model import MODELS
-from hockney.worker.toml_models import toml
 
 FITS = {
     "gpmimd": gpmimd.gpmimd,

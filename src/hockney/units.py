@@ -16,6 +16,7 @@ from hockney.errors import UsageError
 BYTES_MAX = 1 << 40  # as the workers' protocol has it
 RANKS_MAX = 1 << 20  # likewise; only models take more than some thousand
 DURATION_MAX_S = 366 * 86400
+START_LIMIT_S = 60  # of a job, by default: a batch system or a slow network may need some of it
 
 _DIGITS_MAX = 30  # of a whole number: Python refuses to read one of thousands
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")

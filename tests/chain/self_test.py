@@ -25,9 +25,9 @@ from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate
 from hockney.suites import Limits, Suite, load_suite, pattern_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.machine_model import Model
+from hockney.worker.points import RunOptions
 
 NEAR = 0.02  # a figure this close to the truth, as a fraction, is met
 _COVERED = 0.75  # of the intervals contain the truth, at least: of 95 % that is certain

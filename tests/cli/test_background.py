@@ -22,11 +22,11 @@ from tests.shared import killed_at_the_end
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.pairs import usable
 from hockney.analysis.repeat import alternate
-from hockney.measure.background import Background
 from hockney.measure.plan import Plan
 from hockney.model import Definition, PointStatus, RunInfo, RunStatus
 from hockney.results.runs import open_results
 from hockney.results.store import Store, StoredPoint
+from hockney.worker.background import Background
 
 IDLE = make_point(8, "tcp")
 ON_HOSTS = Background("incast", 3, hosts=("n3", "n4", "n5"))

@@ -21,7 +21,7 @@ from hockney.model import RunStatus
 from hockney.report.documents.health import health_json
 from hockney.results.runs import Run
 from hockney.results.store import Store
-from hockney.suites.points import RunOptions
+from hockney.worker.points import RunOptions
 
 
 def shown(path: Path) -> str:

@@ -19,8 +19,8 @@ from tests.shared import killed_at_the_end
 from hockney.cli import execute
 from hockney.cli import predicted as cli_predicted
 from hockney.measure.predict import Predicted
+from hockney.suites.toml_models import toml
 from hockney.worker.machine_model import load_model
-from hockney.worker.toml_models import toml
 
 FARM = ("pushfarm", "--machine", "m.toml", "-n", "3", "-o", "rate=max", "-o", "deadline=1ms")
 

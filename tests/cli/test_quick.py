@@ -19,9 +19,9 @@ from hockney.cli import execute
 from hockney.cli.measuring import OutputOptions
 from hockney.render.json import JSON_VERSION
 from hockney.suites import load_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.libraries import MPI
 from hockney.worker.placement import Placement
+from hockney.worker.points import RunOptions
 
 FIGURES = ("latency_ns", "bandwidth_bytes_per_s", "bidirectional_bytes_per_s", "barrier_ns")
 LINE = ("r_inf_bytes_per_s", "n_half_bytes")

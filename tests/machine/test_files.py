@@ -12,7 +12,7 @@ import pytest
 from hockney.analysis.compare.expect import load_expectations
 from hockney.analysis.predict.topology import parse_topology
 from hockney.errors import UsageError
-from hockney.machine.files import named_bytes, named_text
+from hockney.files import named_bytes, named_text
 from hockney.suites import load_suite
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import read_hostfile

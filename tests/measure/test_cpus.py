@@ -21,9 +21,9 @@ from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.suites import pattern_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import load
 from hockney.worker.placement import Placement
+from hockney.worker.points import RunOptions
 
 CPUS = usable_cpus()
 FIRST, SECOND = CPUS[0], CPUS[-1]

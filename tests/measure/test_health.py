@@ -22,9 +22,9 @@ from hockney.measure.recorder import RunOutcome
 from hockney.measure.run import Variant, _refuse_without_interface
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
 from hockney.suites import Limits, load_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import Host
+from hockney.worker.points import RunOptions
 
 HOSTS = 6
 WINDOW = 16

@@ -12,8 +12,8 @@ from hockney.measure.estimate import LearnedLimits
 from hockney.measure.plan import make_plan
 from hockney.model import PatternTraits, Point
 from hockney.suites import load_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import load
+from hockney.worker.points import RunOptions
 
 MOST_S = 60
 SMALL = Point("tcp", "pingpong", 2, 8, traits=PatternTraits(links="ends"))

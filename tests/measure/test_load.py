@@ -13,12 +13,12 @@ from tests.measure.made_up_machine import Machine, Notes
 
 from hockney.errors import UsageError
 from hockney.machine.placement import choose_cpus, usable_cpus
-from hockney.measure.background import BACKGROUNDS, Background, place
 from hockney.measure.load import Load, LoadFailed, LoadSampler
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import PointFailed
 from hockney.model import Point, PointStatus
 from hockney.suites import Limits
+from hockney.worker.background import BACKGROUNDS, Background, place
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import WorkerDied
 from hockney.worker.placement import Placement

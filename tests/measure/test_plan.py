@@ -16,12 +16,12 @@ from hockney.errors import UsageError
 from hockney.measure.plan import Plan, make_plan
 from hockney.model import PatternTraits, Point
 from hockney.suites import Limits, Suite, pattern_suite
-from hockney.suites.points import RunOptions
-from hockney.suites.words import check_words
 from hockney.worker.catalogue import Catalogue, OptionInfo, TransportInfo, load
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.libraries import Missing
 from hockney.worker.placement import Placement
+from hockney.worker.points import RunOptions
+from hockney.worker.words import check_words
 
 WINDOW = OptionInfo("window", (), "1", 1, 1024, "")
 UNTIL = OptionInfo("until", ("acked", "sent"), "acked", 0, 0, "")
@@ -408,7 +408,7 @@ def test_pairs_say_nothing_to_a_barrier() -> None:
 
 
 def with_caches(monkeypatch: pytest.MonkeyPatch, sizes: dict[int, int]) -> None:
-    monkeypatch.setattr("hockney.suites.points.read_topology", lambda: SimpleNamespace(cache_sizes=lambda: sizes))
+    monkeypatch.setattr("hockney.worker.points.read_topology", lambda: SimpleNamespace(cache_sizes=lambda: sizes))
 
 
 def test_sizes_after_caches_and_a_cache_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,7 +421,7 @@ def test_sizes_after_caches_and_a_cache_that_is_not_known(monkeypatch: pytest.Mo
 
 
 def test_caches_are_not_asked_for_without_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.suites.points.read_topology", None)
+    monkeypatch.setattr("hockney.worker.points.read_topology", None)
     assert make_plan(suite(pattern="pingpong"), RunOptions(), CATALOGUE, 2).points
 
 

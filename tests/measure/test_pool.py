@@ -14,7 +14,6 @@ import pytest
 from tests.builders import make_placement
 
 from hockney.machine.activity import StealMeter
-from hockney.measure.background import Background
 from hockney.measure.load import Load
 from hockney.measure.plan import Plan, make_plan
 from hockney.measure.point_work import PointFailed
@@ -23,13 +22,14 @@ from hockney.measure.recorder import Recorder
 from hockney.measure.warnings import Tally
 from hockney.model import Launch, Measurement, Point
 from hockney.suites import Limits, pattern_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank
+from hockney.worker.background import Background
 from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import LaunchFailed, WorkerDied
 from hockney.worker.hosts import Host, parse_hosts
 from hockney.worker.launch import Job, StartCommand
 from hockney.worker.placement import Placement
+from hockney.worker.points import RunOptions
 from hockney.worker.session import WorkerSession
 
 

@@ -29,8 +29,8 @@ from hockney.model import Measurement, RunStatus, Warning_
 from hockney.results.store import Store, StoredPoint
 from hockney.results.store.lock import alone
 from hockney.suites import Limits
-from hockney.suites.points import Skipped
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.points import Skipped
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.suites import Limits
-from hockney.suites.points import Skipped
 from hockney.worker.catalogue import load
+from hockney.worker.points import Skipped
 
 
 def call(store: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -13,8 +13,8 @@ from hockney.archive import Published, published, reports
 from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.suites import Limits, load_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import load
+from hockney.worker.points import RunOptions
 
 Where = dict[str, Any]  # fields of a point, and options
 # Which transports measure a report; one that has all that its patterns need is enough.
@@ -30,7 +30,7 @@ def planned(report: str) -> tuple[tuple[Point, dict[str, Any]], ...]:
     points: list[Point] = []
     topology = SimpleNamespace(cache_sizes=lambda: {1: 32 << 10, 2: 1 << 20, 3: 32 << 20})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hockney.suites.points.read_topology", lambda: topology)
+        patch.setattr("hockney.worker.points.read_topology", lambda: topology)
         for ranks in ((), (16,)) if report == "t3d" else ((),):
             asked = RunOptions(transports=TRANSPORTS[report], ranks=ranks, limits=Limits(time_s=1e6))
             points += make_plan(load_suite(report), asked, catalogue, 64).points

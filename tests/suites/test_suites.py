@@ -10,9 +10,9 @@ from hockney.analysis.compare.expect import Expectations
 from hockney.errors import UsageError
 from hockney.measure.plan import make_plan
 from hockney.suites import CacheShare, Suite, builtin_names, load_suite
-from hockney.suites.points import RunOptions
-from hockney.suites.words import check_words
 from hockney.worker.catalogue import load
+from hockney.worker.points import RunOptions
+from hockney.worker.words import check_words
 
 RIGHT = """
 name = "mine"

@@ -12,9 +12,9 @@ from tests.worker.test_native import measure, measured, oversubscribed, why_unsu
 from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.suites import load_suite
-from hockney.suites.points import RunOptions
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.libraries import Missing
+from hockney.worker.points import RunOptions
 
 
 def run(commands: list[str], ranks: int, transport: str = "shm") -> list[dict[str, Any]]:

@@ -23,10 +23,11 @@ from tests.shared import Fakes, finished
 from tests.worker.extra import EXTRA
 
 from hockney.errors import UsageError
+from hockney.units import START_LIMIT_S
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, WorkerRefused, WorkerTimedOut
 from hockney.worker.hosts import parse_hosts
-from hockney.worker.launch import START_LIMIT_S, Job, StartCommand, launch
+from hockney.worker.launch import Job, StartCommand, launch
 from hockney.worker.libraries import MPI, Library
 from hockney.worker.placement import Placement
 from hockney.worker.processes import MARK, find_members, shared_memory_of

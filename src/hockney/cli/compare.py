@@ -19,7 +19,7 @@ from hockney.results.store import Store
 from hockney.units import parse_increase
 
 if TYPE_CHECKING:
-    from hockney.suites.points import RunOptions
+    from hockney.worker.points import RunOptions
 
 # The options of `hockney run` that both variants share.
 _SHARED = {
@@ -118,7 +118,7 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     from hockney.measure.interleave import measure
     from hockney.measure.plan import make_plan
     from hockney.measure.run import Variant
-    from hockney.suites.points import transport_words
+    from hockney.worker.points import transport_words
 
     environments = [dict(parse_pair("a variable", word) for word in given.pop(f"{side}_env")) for side in _SIDES]
     transports = [given.pop(f"{side}_transport") for side in _SIDES]

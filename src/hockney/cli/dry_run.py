@@ -7,8 +7,8 @@ from hockney.render.json import print_json
 from hockney.render.text import show
 from hockney.report.documents.plan import plan_document
 from hockney.suites import Suite
-from hockney.suites.points import RunOptions, transport_words
 from hockney.worker.catalogue import load
+from hockney.worker.points import RunOptions, transport_words
 
 
 def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:

@@ -53,7 +53,7 @@ def health(
     from hockney.render.text import show
     from hockney.report.documents.health import health_document, health_json
     from hockney.suites import load_suite
-    from hockney.suites.points import RunOptions
+    from hockney.worker.points import RunOptions
 
     limits = load_suite("health").limits(time_s=time_s, timeout_s=read_limit(limit_s))
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)

@@ -12,7 +12,7 @@ import click
 
 from hockney.cli.common import command, complete, label_option, pattern_option, transport_option
 from hockney.errors import UsageError
-from hockney.machine.files import named_bytes
+from hockney.files import named_bytes
 from hockney.model import IMPORTED
 from hockney.render.json import print_json
 from hockney.render.text import say

@@ -36,9 +36,9 @@ from hockney.results.export import write_csv
 from hockney.results.runs import Results, Run
 from hockney.results.store import Store, default_path
 from hockney.suites import Suite
-from hockney.suites.points import RunOptions, transport_words
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue, load, matches
+from hockney.worker.points import RunOptions, transport_words
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def quick(
     from hockney.cli.measuring import OutputOptions, measure_and_show
     from hockney.cli.run_options import read_placement
     from hockney.suites import load_suite
-    from hockney.suites.points import RunOptions
+    from hockney.worker.points import RunOptions
 
     suite = load_suite("quick")
     asked = RunOptions(placement=read_placement(places), limits=suite.limits(time_s=time_s))

@@ -11,17 +11,17 @@ from typing import Any
 from hockney.cli.common import names
 from hockney.errors import UsageError, unknown
 from hockney.machine.placement import can_pin, refuse_unusable
-from hockney.measure.background import BACKGROUNDS
 from hockney.render.streams import remark
 from hockney.report.commands import typed
 from hockney.suites import LAUNCHES_MAX, Limits, Suite, builtin_names, load_suite, pattern_suite
-from hockney.suites.points import RunOptions
-from hockney.suites.words import check_words
 from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
+from hockney.worker.background import BACKGROUNDS
 from hockney.worker.catalogue import load, matches, native_patterns
 from hockney.worker.hosts import Host, current_allocation, parse_hosts, read_hostfile
 from hockney.worker.placement import Placement
+from hockney.worker.points import RunOptions
 from hockney.worker.starters import check_launcher, refuse_outside_slurm
+from hockney.worker.words import check_words
 
 _LIST_PATTERNS = ("hockney", "list", "patterns")
 _COLLECTIVES = {  # of MPI and others, which no pattern measures under this name

@@ -19,7 +19,7 @@ from hockney.report.documents.prediction import validation_document, validation_
 from hockney.results.runs import Run, open_results
 from hockney.stats.fit import NoFit
 from hockney.suites import load_suite
-from hockney.suites.points import RunOptions, transport_words
+from hockney.worker.points import RunOptions, transport_words
 
 
 def show_validation(

@@ -1,4 +1,4 @@
-"""Reads files: those that a user names, TOML, and the small ones in which Linux describes itself.
+"""Reads files: TOML next to the code, and the small ones in which Linux describes itself.
 
 One of Linux that can't be read is None, not an error.
 """
@@ -7,49 +7,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
-import stat
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-from hockney.errors import UsageError
+from hockney.files import parse_toml
 
 ROOT = Path("/")
-_NAMED_BYTES_MAX = 64 << 20
-
-
-def named_bytes(path: Path, what: str) -> bytes:
-    """The content of a file that a user names; `what` names its kind.
-
-    Raises UsageError for one that cannot be read, is no regular file (a pipe may never end, nor /dev/zero) or is larger
-    than 64 MiB.
-    """
-    try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UsageError(f"cannot read the {what} {path}: it is no regular file; write its content to one")
-            content = file.read(_NAMED_BYTES_MAX + 1)
-    except (OSError, ValueError) as error:  # ValueError: a name with a null character
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise UsageError(f"cannot read the {what} {path}: {reason}") from error
-    if len(content) > _NAMED_BYTES_MAX:
-        raise UsageError(f"cannot read the {what} {path}: it is larger than {_NAMED_BYTES_MAX >> 20} MiB")
-    return content
-
-
-def named_text(path: Path, what: str) -> str:
-    """The same as text, without a byte order mark. Raises UsageError also where it is not UTF-8."""
-    try:
-        return named_bytes(path, what).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not a {what}: it is not UTF-8 text") from error
 
 
 def read_text(path: Path) -> str | None:
@@ -66,11 +30,6 @@ def read_int(path: Path) -> int | None:
         return int(read_text(path) or "")
     except ValueError:
         return None
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """The content of a TOML file. Raises ValueError for another form."""
-    return dict(tomllib.loads(text))
 
 
 def read_toml(path: Path) -> dict[str, Any]:

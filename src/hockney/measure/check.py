@@ -32,9 +32,9 @@ from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.shift import LAUNCHES_MIN
-from hockney.suites.points import RunOptions, Skipped
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.points import RunOptions, Skipped
 
 PATIENCE_S = 120.0  # how long inconclusive series are measured again, by default
 LOOKS = tuple(LAUNCHES_MIN << n for n in range(12))  # after how many launches a check may end

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from hockney.model import Point
-from hockney.suites.points import FIRST_POINT_S
+from hockney.worker.points import FIRST_POINT_S
 
 MIN_MEASUREMENTS = 10  # to be called precise; fewer than six give no 95 % interval of a median at all
 SAMPLES_MIN = 3  # of a measurement, unless a single one is long

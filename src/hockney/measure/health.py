@@ -32,10 +32,10 @@ from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 from hockney.stats.interval import median
 from hockney.suites import load_suite
-from hockney.suites.points import FIRST_POINT_S, RunOptions
 from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.hosts import Host
+from hockney.worker.points import FIRST_POINT_S, RunOptions
 from hockney.worker.preflight import HostsUnusable
 
 HOSTS_MIN = 2

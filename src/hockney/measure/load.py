@@ -11,13 +11,13 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from hockney.measure.background import BACKGROUNDS, Background
 from hockney.measure.estimate import enough_s
 from hockney.measure.point_work import PointFailed, Work
 from hockney.measure.sampler import Sampler
 from hockney.model import Point
 from hockney.suites import Limits
 from hockney.worker.answers import MeasureAnswer
+from hockney.worker.background import BACKGROUNDS, Background
 from hockney.worker.errors import WorkerError, WorkerTimedOut, how_to_wait_longer
 from hockney.worker.session import WorkerSession
 

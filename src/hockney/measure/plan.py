@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.errors import UsageError
-from hockney.machine.limits import is_loopback_up
 from hockney.machine.placement import usable_cpus
-from hockney.machine.warned import fix_of
-from hockney.measure.background import Background, Places, place
 from hockney.measure.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of
 from hockney.suites import Limits, Suite
-from hockney.suites.points import RunOptions, Skipped, points_of
-from hockney.worker.catalogue import Catalogue, split_name
+from hockney.worker.background import Background
+from hockney.worker.catalogue import Catalogue
 from hockney.worker.hosts import Host
 from hockney.worker.placement import Placement
+from hockney.worker.points import RunOptions, Skipped, points_of, reasons
 
 if TYPE_CHECKING:
     from hockney.results.store import StoredRun
@@ -102,48 +100,38 @@ def make_plan(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int |
     `cpus`: how many CPUs ranks may have, None: this process's. Raises UsageError for unknown words, and for far more
     points than fit the time.
     """
-    placement, limits = asked.placement, asked.limits or suite.limits()
-    cpus = len(set(placement.cpus)) or cpus or len(usable_cpus())
-    is_refined, unknown = points_of(suite, asked, catalogue, cpus)
-    background = None
-    if asked.background is not None:
-        background, placement = _with_background(asked.background, asked, is_refined, catalogue)
-        is_refined = {each: False for point in is_refined for each in (point, point.under(asked.background))}
-    names = dict.fromkeys(point.pattern for point in is_refined)
-    plan = Plan(
-        suite=suite.name,
-        points=(),
-        skipped=unknown,
-        placement=placement,
-        limits=limits,
-        oversubscribe=suite.oversubscribe or asked.oversubscribe,
-        exact=asked.refine is True,
-        deadline_ns=asked.deadline_ns,
-        background=background,
-        grains={name: grain for name in names if (grain := catalogue.patterns[name].grain_bytes) > 1},
-    )
-    plan = _with_points(plan, is_refined, catalogue, cpus)
-    if asked.transports and not plan.points and not plan.skipped:
+    limits, is_search = asked.limits or suite.limits(), asked.deadline_ns is not None
+    answer = points_of(suite, asked, catalogue, len(set(asked.placement.cpus)) or cpus or len(usable_cpus()))
+    points = tuple(answer.is_refined)
+    if asked.transports and not points and not answer.skipped:
         named = dict.fromkeys(word for series in suite.series for word in series.transports)
         raise UsageError(
             f"no series of {suite.name} is for {', '.join(asked.transports)}: name one of {', '.join(named)}"
         )
-    is_exact = bool(plan.points) and all(plan.virtual.get(point.transport) for point in plan.points)
-    is_search = asked.deadline_ns is not None
-    launches = limits.launches or (1 if is_exact or is_search else _launches(plan.points, limits.time_s))
-    adapts = limits.limit_adapts and bool(placement.hosts)
-    refine = frozenset(curve_of(point) for point in plan.points if is_refined[point] and not is_search)
-    return replace(plan, refine=refine).within(launches=launches, more_launches=launches > 1, limit_adapts=adapts)
+    virtual, names = _virtual(points, catalogue), dict.fromkeys(point.pattern for point in points)
+    is_exact = bool(points) and all(virtual.get(point.transport) for point in points)
+    launches = limits.launches or (1 if is_exact or is_search else _launches(points, limits.time_s))
+    adapts = limits.limit_adapts and bool(answer.placement.hosts)
+    return Plan(
+        suite.name,
+        points,
+        answer.skipped,
+        answer.placement,
+        replace(limits, launches=launches, more_launches=launches > 1, limit_adapts=adapts),
+        oversubscribe=suite.oversubscribe or asked.oversubscribe,
+        refine=frozenset(curve_of(point) for point in points if answer.is_refined[point] and not is_search),
+        exact=asked.refine is True,
+        grains={name: grain for name in names if (grain := catalogue.patterns[name].grain_bytes) > 1},
+        virtual=virtual,
+        deadline_ns=asked.deadline_ns,
+        background=answer.background,
+    )
 
 
-def _with_background(name: str, asked: RunOptions, points: Iterable[Point], catalogue: Catalogue) -> Places:
-    """Where the ranks of these points run, and those of the background. Raises UsageError where it cannot be."""
-    if any(catalogue.transports[point.transport].model is not None for point in points):
-        raise UsageError("--background needs real ranks: on a model each job has a machine of its own")
-    if asked.deadline_ns is not None:
-        raise UsageError("--background measures at one rate: give one with -o rate=, in place of rate=max")
-    victims = max((point.ranks for point in points), default=1)
-    return place(name, asked.background_ranks, victims, catalogue, asked.placement, share=asked.oversubscribe)
+def _virtual(points: Iterable[Point], catalogue: Catalogue) -> dict[str, bool]:
+    """The transports of models, each with whether it is exact, without noise."""
+    models = {point.transport: catalogue.transports[point.transport].model for point in points}
+    return {name: model.machine.noise is None for name, model in models.items() if model is not None}
 
 
 def plan_again(stored: StoredRun, points: Iterable[Point], catalogue: Catalogue, *, launches: int) -> Plan:
@@ -152,60 +140,11 @@ def plan_again(stored: StoredRun, points: Iterable[Point], catalogue: Catalogue,
     points = tuple(points)
     for point in points:
         catalogue.add(point.transport)
-    return _with_points(replace(plan, refine=frozenset()), points, catalogue, len(usable_cpus()))
-
-
-def _with_points(plan: Plan, points: Iterable[Point], catalogue: Catalogue, cpus: int) -> Plan:
-    """The plan with the points that can be measured on this number of CPUs; others are skipped, with their reasons."""
-    points, reasons = tuple(points), dict[Point, str]()
-    for point in points:
-        if point.transport not in catalogue.transports:
-            reasons[point] = f"{point.transport} is no longer here"
-        elif point.pattern not in catalogue.patterns:
-            reasons[point] = f"this version of hockney has no pattern {point.pattern}"
-    here = [point for point in points if point not in reasons]
-    one_host = not plan.placement.hosts
-    reasons |= catalogue.obstacles(here, one_host=one_host)
-    if plan.background is not None:
-        loads = {point: plan.background.point(point.transport) for point in here if point.background}
-        for load, why in catalogue.obstacles(set(loads.values()), one_host=one_host).items():
-            reasons |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
-    is_cut_off = one_host and not is_loopback_up()
-    for point in here:
-        transport = catalogue.transports[point.transport]
-        if point not in reasons and (reason := _misplaced(plan, point, catalogue, cpus)):
-            reasons[point] = reason
-        elif is_cut_off and "hosts" in transport.caps and transport.model is None:  # it uses sockets on one host, too
-            reasons[point] = f"the loopback interface is down; {fix_of('loopback')}"
-    measured = tuple(point for point in points if point not in reasons)
-    models = {point.transport: catalogue.transports[point.transport].model for point in measured}
-    return replace(
-        plan,
-        points=measured,
-        virtual={name: model.machine.noise is None for name, model in models.items() if model is not None},
-        skipped=(*plan.skipped, *(Skipped(point, reasons[point]) for point in points if point in reasons)),
-    )
-
-
-def _misplaced(plan: Plan, point: Point, catalogue: Catalogue, cpus: int) -> str | None:
-    """Why a point cannot be measured on these CPUs and hosts."""
-    placement = plan.placement
-    if catalogue.transports[point.transport].model is not None and not placement.hosts:
-        return None
-    cpus = placement.cpus_for(point.ranks, cpus)
-    if not placement.hosts and point.ranks > cpus and not plan.oversubscribe:
-        more = "name more in --cpus" if placement.cpus else "allow this process more CPUs"
-        return f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or use run --oversubscribe"
-    if placement.hosts and "hosts" not in catalogue.transports[point.transport].caps:
-        # MPIs are listed even where -t named none, so that none was looked for.
-        every = catalogue.transports.items()
-        able = {*(split_name(name)[0] for name, info in every if "hosts" in info.caps), "mpi"}
-        return f"the transport works within one host; across hosts use -t {' or '.join(sorted(able))}"
-    try:
-        plan.hosts_of(point)
-    except UsageError as error:
-        return str(error)
-    return None
+    shares = plan.oversubscribe
+    why = reasons(points, catalogue, plan.placement, len(usable_cpus()), plan.background, oversubscribe=shares)
+    measured = tuple(point for point in points if point not in why)
+    skipped = tuple(Skipped(point, why[point]) for point in points if point in why)
+    return replace(plan, points=measured, skipped=skipped, virtual=_virtual(measured, catalogue), refine=frozenset())
 
 
 def refuse_empty(plan: Plan, *, what: str = "measure") -> None:

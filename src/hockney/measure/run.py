@@ -35,10 +35,10 @@ from hockney.results.store.lock import alone
 from hockney.results.traits import traits_json
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.suites import LAUNCHES_MAX
-from hockney.suites.points import Skipped
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.placement import listed_hosts
+from hockney.worker.points import Skipped
 from hockney.worker.preflight import HostsUnusable, preflight
 from hockney.worker.processes import cpu_time_s
 from hockney.worker.starters import find_starter

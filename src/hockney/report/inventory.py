@@ -18,14 +18,14 @@ from hockney.machine.files import read_toml
 from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.suites import builtin_names, load_suite
-from hockney.suites.points import RunOptions
-from hockney.suites.words import check_words
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
 from hockney.worker.launch import LAUNCHERS
 from hockney.worker.libraries import side_by_side
 from hockney.worker.machine_model import builtin_models, load_model
+from hockney.worker.points import RunOptions
+from hockney.worker.words import check_words
 
 
 @dataclass(frozen=True)

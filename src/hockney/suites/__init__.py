@@ -24,9 +24,16 @@ from pydantic import (
 )
 
 from hockney.errors import unknown
-from hockney.units import DURATION_MAX_S, RANKS_MAX, parse_bytes, parse_duration_s, parse_fraction, parse_sizes
-from hockney.worker.launch import START_LIMIT_S
-from hockney.worker.toml_models import FROM_FILE, Errors, listed, parsed, read_model, some, texts
+from hockney.suites.toml_models import FROM_FILE, Errors, listed, parsed, read_model, some, texts
+from hockney.units import (
+    DURATION_MAX_S,
+    RANKS_MAX,
+    START_LIMIT_S,
+    parse_bytes,
+    parse_duration_s,
+    parse_fraction,
+    parse_sizes,
+)
 
 LAUNCHES_MAX = 1000
 

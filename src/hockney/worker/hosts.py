@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hockney.errors import UsageError
-from hockney.machine.files import named_text
+from hockney.files import named_text
 from hockney.worker.programs import run_program
 
 _HOSTS_MAX = 4096

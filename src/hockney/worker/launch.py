@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import UsageError
+from hockney.units import START_LIMIT_S
 from hockney.worker import programs
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.libraries import NATIVE, Library
@@ -22,9 +23,6 @@ from hockney.worker.placement import Placement
 from hockney.worker.starters import SRUN, find_starter, read_template
 
 output_of = functools.lru_cache(maxsize=32)(programs.output_of)  # each launch asks
-
-START_LIMIT_S = 60
-"""The default limit for the start of a job: a batch system or a slow network may need some of it."""
 
 JOIN_ADDRESS = "@ADDRESS@"
 """Placeholder in the command lines of joining hosts for HOST:PORT, which rank 0 reports when it listens."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import HockneyError, UsageError, unknown
+from hockney.suites.toml_models import read_toml, toml, validated
 from hockney.units import counted
 from hockney.worker import cache
 from hockney.worker.machine_schema import (
@@ -30,7 +31,6 @@ from hockney.worker.machine_schema import (
     Torus,
     Tree,
 )
-from hockney.worker.toml_models import read_toml, toml, validated
 
 MODELS = Path(__file__).parents[1] / "archive" / "models"
 

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from hockney.errors import unknown
+from hockney.suites.toml_models import listed, some, texts
 from hockney.units import RANKS_MAX, counted
-from hockney.worker.toml_models import listed, some, texts
 
 
 def _nodes(value: Any) -> Any:

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from hockney.errors import UsageError
 from hockney.machine.limits import count_oom_kills, why_killed
-from hockney.units import format_bytes
+from hockney.units import START_LIMIT_S, format_bytes
 from hockney.worker import answers, diagnose, processes
 from hockney.worker.answers import ErrorAnswer, HelloAnswer, LostAnswer, MeasureAnswer, Rank
 from hockney.worker.channel import FILES_OF_PROCESS, Channel
@@ -36,7 +36,7 @@ from hockney.worker.errors import (
     WorkerTimedOut,
     how_to_wait_longer,
 )
-from hockney.worker.launch import JOIN_ADDRESS, START_LIMIT_S, StartCommand
+from hockney.worker.launch import JOIN_ADDRESS, StartCommand
 from hockney.worker.programs import how_it_ended
 
 Answer = TypeVar("Answer", bound=answers.Answer)

@@ -16,8 +16,8 @@ from hockney.machine.topology import Topology
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.states import is_state, parse_state
-from hockney.suites.words import as_pairs
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.words import as_pairs
 
 
 def judged(catalogue: Catalogue, store: Store, run: int, text: str) -> list[Judged]:

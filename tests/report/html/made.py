@@ -13,12 +13,12 @@ from unittest import mock
 from tests.builders import make_matrix
 from tests.report.runs import FACTS, Made, options, store_run
 
-from hockney.measure.background import Background
 from hockney.model import Point, Warning_
 from hockney.report.html import html_report
 from hockney.report.html.material import Material, material_of
 from hockney.report.pairs import rank_values
 from hockney.results.runs import open_results
+from hockney.worker.background import Background
 
 HOSTILE = "<script>alert(1)</script>"
 BREAKOUT = '</script><img src=x onerror="alert(2)">' + 80 * "n"  # without a place to break

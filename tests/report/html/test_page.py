@@ -20,7 +20,6 @@ from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.pairs import pair_matrices
 from hockney.cli import execute
-from hockney.measure.background import Background
 from hockney.model import Point
 from hockney.report.html.charts import bounds_of, matrix_json, plain
 from hockney.report.html.machines import archive_points
@@ -31,6 +30,7 @@ from hockney.report.pairs import rank_values
 from hockney.report.sheet import make_sheet
 from hockney.results.runs import open_results
 from hockney.units import format_bytes, format_rate
+from hockney.worker.background import Background
 
 EXTERNAL = {"src", "href", "data", "action", "poster", "srcset", "style"}
 

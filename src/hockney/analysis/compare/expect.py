@@ -25,10 +25,10 @@ from hockney.results.runs import Run, Series
 from hockney.stats import State
 from hockney.stats.states import is_state, parse_state
 from hockney.suites import SOME, Fraction, Launches, Names, Options, Ranks, Seconds, Suite, SuiteSeries, read_sizes
-from hockney.suites.words import as_pairs, check_words, each_of, filled
+from hockney.suites.toml_models import parsed, read_model
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
-from hockney.worker.toml_models import parsed, read_model
+from hockney.worker.words import as_pairs, check_words, each_of, filled
 
 
 def _limit(sign: str, parse: Any, example: str) -> Any:

@@ -11,7 +11,7 @@ from hockney.results.runs import Run
 from hockney.stats import UNKNOWN
 from hockney.stats.interval import Estimate
 from hockney.suites import Suite
-from hockney.suites.words import each_of
+from hockney.worker.words import each_of
 
 WINDOW = 16
 _STREAM = (("window", str(WINDOW)),)

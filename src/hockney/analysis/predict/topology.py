@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hockney.errors import UsageError
+from hockney.suites.toml_models import read_toml, validated
 from hockney.units import parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.machine_schema import Link
-from hockney.worker.toml_models import read_toml, validated
 
 _WORD = re.compile(r"(torus|mesh):(\d{1,6}(?:x\d{1,6})*)")
 _TABLES = ("topology", "link", "ranks_per_node", "placement")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hockney.machine.files import read_toml
+from hockney.suites.toml_models import toml
 from hockney.worker.machine_model import builtin_models, load_model
-from hockney.worker.toml_models import toml
 
 STRANGE: dict[str, Any] = {
     "title": 'quotes " and \\, a tab\t, two\nlines, \x00\x1f\x7f\x9f, \u202e, Ω',

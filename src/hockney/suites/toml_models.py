@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from hockney.errors import UsageError, unknown
-from hockney.machine import files
+from hockney.files import named_text, parse_toml
 from hockney.units import counted, ordinal
 
 FROM_FILE = "file"  # the context of hand-written content, which may be ambiguous
@@ -70,7 +70,7 @@ def read_model(path: Path, what: str, whole: type[Model], check: Callable[[Model
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The content of a file. Raises UsageError for one that cannot be read or is not TOML."""
     try:
-        return files.parse_toml(files.named_text(path, what))
+        return parse_toml(named_text(path, what))
     except RecursionError as error:
         raise UsageError(f"{path} is not a {what}: its tables and lists are nested too deeply") from error
     except ValueError as error:  # of TOML, or of Python for a number of thousands of digits

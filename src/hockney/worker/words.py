@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from hockney.errors import UsageError
 from hockney.model import Point
 from hockney.suites import CacheShare
+from hockney.suites.toml_models import Errors
 from hockney.worker.catalogue import Catalogue, PatternInfo
-from hockney.worker.toml_models import Errors
 
 Table = TypeVar("Table", bound=BaseModel)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from hockney.errors import UsageError
+from hockney.machine.limits import is_loopback_up
 from hockney.machine.topology import read_topology
+from hockney.machine.warned import fix_of
 from hockney.model import Point, split_placed
 from hockney.suites import CacheShare, Limits, Suite, SuiteSeries
-from hockney.suites.words import all_ends, as_pairs, check_option, each_of, filled
 from hockney.units import counted, format_duration_s
-from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo
+from hockney.worker.background import Background, Places, place
+from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, split_name
 from hockney.worker.placement import Placement
+from hockney.worker.words import all_ends, as_pairs, check_option, each_of, filled
 
 FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
 
@@ -57,13 +60,19 @@ def transport_words(suite: Suite, asked: RunOptions) -> list[str]:
     return [*asked.transports, *of_suite, *(word for series in suite.series for word in series.transports)]
 
 
-def points_of(
-    suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int
-) -> tuple[dict[Point, bool], tuple[Skipped, ...]]:
-    """Each point on every transport that a suite names, with whether sizes may be added to its curve.
+class Answer(NamedTuple):
+    """The points that can be measured, each with whether sizes may be added to its curve; why others cannot."""
 
-    And the curves whose sizes are shares of a cache of unknown size. `cpus`: how many ranks may have. Raises UsageError
-    for unknown words, and for far more points than fit the time.
+    is_refined: dict[Point, bool]
+    skipped: tuple[Skipped, ...]
+    placement: Placement
+    background: Background | None
+
+
+def points_of(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int) -> Answer:
+    """Every point of a suite on every transport that it names; ranks may have so many CPUs.
+
+    Raises UsageError for unknown words, and for far more points than fit the time.
     """
     wanted = [series for series in suite.series if asked.machine is None or not series.basic]
     patterns = [catalogue.pattern(series.pattern) for series in wanted]
@@ -81,7 +90,78 @@ def points_of(
     for grid in grids:
         for point in (*(replace(curve, bytes=size) for curve in grid.curves for size in grid.sizes), *grid.instead):
             is_refined[point] = is_refined.get(point, False) or grid.is_refined
-    return is_refined, tuple(skipped for grid in grids for skipped in grid.unknown)
+    where, background, shares = asked.placement, None, suite.oversubscribe or asked.oversubscribe
+    if asked.background is not None:
+        background, where = _with_background(asked.background, asked, is_refined, catalogue)
+        is_refined = {each: False for point in is_refined for each in (point, point.under(asked.background))}
+    why = reasons(is_refined, catalogue, where, cpus, background, oversubscribe=shares)
+    skipped = [each for grid in grids for each in grid.unknown]
+    skipped += [Skipped(point, why[point]) for point in is_refined if point in why]
+    measured = {point: is_added for point, is_added in is_refined.items() if point not in why}
+    return Answer(measured, tuple(skipped), where, background)
+
+
+def reasons(
+    points: Iterable[Point],
+    catalogue: Catalogue,
+    where: Placement,
+    cpus: int,
+    background: Background | None,
+    *,
+    oversubscribe: bool,
+) -> dict[Point, str]:
+    """Why points cannot be measured there, on this number of CPUs; those that can be are not in it."""
+    points, known = tuple(points), dict[Point, str]()
+    for point in points:
+        if point.transport not in catalogue.transports:
+            known[point] = f"{point.transport} is no longer here"
+        elif point.pattern not in catalogue.patterns:
+            known[point] = f"this version of hockney has no pattern {point.pattern}"
+    here = [point for point in points if point not in known]
+    one_host = not where.hosts
+    known |= catalogue.obstacles(here, one_host=one_host)
+    if background is not None:
+        loads = {point: background.point(point.transport) for point in here if point.background}
+        for load, why in catalogue.obstacles(set(loads.values()), one_host=one_host).items():
+            known |= {point: f"the background cannot run: {why}" for point in loads if loads[point] == load}
+    is_cut_off = one_host and not is_loopback_up()
+    for point in here:
+        transport = catalogue.transports[point.transport]
+        if point not in known and (reason := _misplaced(point, catalogue, where, cpus, oversubscribe=oversubscribe)):
+            known[point] = reason
+        elif is_cut_off and "hosts" in transport.caps and transport.model is None:  # it uses sockets on one host, too
+            known[point] = f"the loopback interface is down; {fix_of('loopback')}"
+    return known
+
+
+def _misplaced(point: Point, catalogue: Catalogue, where: Placement, cpus: int, *, oversubscribe: bool) -> str | None:
+    """Why a point cannot be measured on these CPUs and hosts."""
+    if catalogue.transports[point.transport].model is not None and not where.hosts:
+        return None
+    cpus = where.cpus_for(point.ranks, cpus)
+    if not where.hosts and point.ranks > cpus and not oversubscribe:
+        more = "name more in --cpus" if where.cpus else "allow this process more CPUs"
+        return f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or use run --oversubscribe"
+    if where.hosts and "hosts" not in catalogue.transports[point.transport].caps:
+        # MPIs are listed even where -t named none, so that none was looked for.
+        every = catalogue.transports.items()
+        able = {*(split_name(name)[0] for name, info in every if "hosts" in info.caps), "mpi"}
+        return f"the transport works within one host; across hosts use -t {' or '.join(sorted(able))}"
+    try:
+        where.hosts_of(point.ranks, point.per_host)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _with_background(name: str, asked: RunOptions, points: Iterable[Point], catalogue: Catalogue) -> Places:
+    """Where the ranks of these points run, and those of the background. Raises UsageError where it cannot be."""
+    if any(catalogue.transports[point.transport].model is not None for point in points):
+        raise UsageError("--background needs real ranks: on a model each job has a machine of its own")
+    if asked.deadline_ns is not None:
+        raise UsageError("--background measures at one rate: give one with -o rate=, in place of rate=max")
+    victims = max((point.ranks for point in points), default=1)
+    return place(name, asked.background_ranks, victims, catalogue, asked.placement, share=asked.oversubscribe)
 
 
 class _Grid(NamedTuple):
