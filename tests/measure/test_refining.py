@@ -57,7 +57,7 @@ def test_a_curve_is_judged_again_after_a_quarter_more_measurements(monkeypatch: 
         judged_after.append(sum(each.elapsed_ns.shape[1] > 3 for each in machine.measurements) // len(CURVE))
         return []
 
-    monkeypatch.setattr("hockney.measure.sampler.sizes_to_add", note)
+    monkeypatch.setattr("hockney.measure.refinement.sizes_to_add", note)
     sample(machine, plan_of(*CURVE, precision=1e-6, refine=True), budget_s=12)
     assert len(judged_after) > 5
     assert judged_after[1:] == [math.floor(1.25 * rounds) + 1 for rounds in judged_after[:-1]]

@@ -13,7 +13,7 @@ import random
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from hockney.analysis.health import died
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank, usual
 from hockney.errors import UsageError, notice
+from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, make_plan
 from hockney.measure.point_work import Work, repetition_ns
@@ -132,6 +133,27 @@ def measure_health(
         asked = replace(asked, placement=replace(asked.placement, hosts=left), limits=limits)
 
 
+class _PairsCalibration(Calibration):
+    """Of rounds of pairs, which are all of one kind; `known` are those of the run."""
+
+    def __init__(self, known: Mapping[Point, Work], *more: Any) -> None:
+        super().__init__(*more)
+        self._known = known
+
+    def calibrate(self, work: Work) -> None:
+        """Use the batch of the last point of this pattern: no two rounds differ much."""
+        for each in self._known.values():
+            is_alike = (each.point.pattern, each.point.bytes) == (work.point.pattern, work.point.bytes)
+            if is_alike and each.probes and not work.batch:
+                work.batch, work.samples, work.is_long = each.batch, each.samples, each.is_long
+        super().calibrate(work)
+
+    def wanted_batch(self, work: Work, measurement: Measurement) -> int:
+        """No longer than one that shows a slow pair."""
+        wanted = super().wanted_batch(work, measurement)
+        return wanted if work.point.pattern != RATE else max(1, min(wanted, int(_LONG_NS / repetition_ns(measurement))))
+
+
 class PairSampler(Sampler):
     """Ends a point when each of its pairs is known as precisely as asked, not only the slowest.
 
@@ -177,27 +199,17 @@ class PairSampler(Sampler):
         usual_ns = usual({pair: statistics.median(times) for pair, times in times_ns.items()}, statistics.median_low)
         return math.inf if usual_ns is None else usual_ns / SLOW
 
-    def _calibrate(self, work: Work) -> None:
-        """Use the batch of the last point of this pattern: no two rounds differ much."""
-        for each in self._work.values():
-            is_alike = (each.point.pattern, each.point.bytes) == (work.point.pattern, work.point.bytes)
-            if is_alike and each.probes and not work.batch:
-                work.batch, work.samples, work.is_long = each.batch, each.samples, each.is_long
-        super()._calibrate(work)
+    def _make_calibration(self, points: int, budget_s: float) -> Calibration:
+        return _PairsCalibration(self._work, self._plan, self._instrument, self._clock, points, budget_s)
 
-    def _wanted_batch(self, work: Work, measurement: Measurement) -> int:
-        wanted = super()._wanted_batch(work, measurement)
-        return wanted if work.point.pattern != RATE else max(1, min(wanted, int(_LONG_NS / repetition_ns(measurement))))
-
-    def _take(self, work: Work) -> list[Measurement]:
+    def _took(self, work: Work, measurements: Sequence[Measurement]) -> None:
         self._last = work
-        measurements = super()._take(work)
         for measurement in measurements:
             if work.point.pattern == RATE and not work.probes:
-                work.batch = min(work.batch, self._wanted_batch(work, measurement))
+                work.batch = min(work.batch, self._calibration.wanted_batch(work, measurement))
             for pair in directed(work.point):
                 self._times_ns[work.point, pair].append(time_of_rank(measurement, pair[0]))
-        return measurements
+        super()._took(work, measurements)
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
         """Latencies of ten measurements end, slow rounds, and those that the first pass did not reach."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import UsageError
+from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
@@ -110,12 +111,16 @@ class _BothSides:
         self._side_of[measurement.launch_id] = self.side
         return measurement
 
+    def side_of(self, measurement: Measurement) -> int:
+        """The side that a measurement is of."""
+        return self._side_of[measurement.launch_id]
+
     def measured(self, measurement: Measurement) -> None:
-        self._recorders[self._side_of[measurement.launch_id]].measured(measurement)
+        self._recorders[self.side_of(measurement)].measured(measurement)
 
     def round_done(self, measurements: Sequence[Measurement], progress: Progress) -> None:
         for side, recorder in enumerate(self._recorders):
-            recorder.round_done([each for each in measurements if self._side_of[each.launch_id] == side], progress)
+            recorder.round_done([each for each in measurements if self.side_of(each) == side], progress)
 
     def points_added(self, points: Sequence[Point]) -> None:
         """Nothing: no size is added."""
@@ -129,44 +134,59 @@ class _BothSides:
             recorder.point_ended(self._point(point, side), *end)
 
 
+class _PairCalibration(Calibration):
+    """Of both sides: a point is measured four times, twice a side."""
+
+    def __init__(self, both: _BothSides, order: random.Random, plan: Plan, *more: Any) -> None:
+        super().__init__(plan, both, *more)
+        self._both, self._random = both, order
+
+    def is_exact(self, work: Work) -> bool:
+        """Never: ratios decide, also between models without noise."""
+        return False
+
+    def calibrate(self, work: Work) -> None:
+        """One batch for both sides, the larger one, and as many samples as the slower side has time for."""
+        calibrated = []
+        given = work.batch, work.is_long
+        for side in self._random.sample((BASE, NEW), 2):
+            self._both.side, (work.batch, work.is_long) = side, given
+            super().calibrate(work)
+            calibrated.append((work.batch, work.samples, work.is_long))
+        work.batch = max(batch for batch, _, _ in calibrated)
+        work.samples = max(min(work.samples, 5), min(samples * batch // work.batch for batch, samples, _ in calibrated))
+        work.is_long = all(is_long for _, _, is_long in calibrated)
+
+    def take(self, work: Work) -> list[Measurement]:
+        """Two measurements of each side, whose order is drawn."""
+        verify = work.wants_check()
+        measurements = list[Measurement]()
+        for side in self._random.choice(_ORDERS):
+            self._both.side = side
+            if not measurements:
+                measurements.append(self._measure_point(work))
+            else:
+                batch = measurements[0].batch
+                measurements.append(self._measure(work, batch, samples=work.samples, warmup=work.warmup, verify=verify))
+        return measurements
+
+
 class _PairSampler(Sampler):
-    """One launch pair: each round measures every point four times, twice a side, and judges ratios."""
+    """One launch pair: each round measures every point on both sides, and judges ratios."""
 
     def __init__(self, plan: Plan, both: _BothSides, **launch: Any) -> None:
         super().__init__(plan, both, both, **launch)
         self._both = both
         self._ratios: dict[Point, list[float]] = {}
 
-    def _is_exact(self, work: Work) -> bool:
-        """Never: ratios decide, also between models without noise."""
-        return False
+    def _make_calibration(self, points: int, budget_s: float) -> Calibration:
+        return _PairCalibration(self._both, self._random, self._plan, self._clock, points, budget_s)
 
-    def _calibrate(self, work: Work) -> None:
-        """One batch for both sides, the larger one, and as many samples as the slower side has time for."""
-        calibrated = []
-        given = work.batch, work.is_long
-        for side in self._random.sample((BASE, NEW), 2):
-            self._both.side, (work.batch, work.is_long) = side, given
-            super()._calibrate(work)
-            calibrated.append((work.batch, work.samples, work.is_long))
-        work.batch = max(batch for batch, _, _ in calibrated)
-        work.samples = max(min(work.samples, 5), min(samples * batch // work.batch for batch, samples, _ in calibrated))
-        work.is_long = all(is_long for _, _, is_long in calibrated)
-
-    def _take(self, work: Work) -> list[Measurement]:
-        verify = work.wants_check()
-        order = self._random.choice(_ORDERS)
-        measurements = []
-        for place, self._both.side in enumerate(order):
-            if place == 0:
-                measurements.append(self._measure_point(work))
-            else:
-                batch = measurements[0].batch
-                measurements.append(self._measure(work, batch, samples=work.samples, warmup=work.warmup, verify=verify))
-        medians_ns = [statistics.median(measurement.times_ns().tolist()) for measurement in measurements]
-        new, base = ([ns for ns, side in zip(medians_ns, order, strict=True) if side == which] for which in (NEW, BASE))
+    def _took(self, work: Work, measurements: Sequence[Measurement]) -> None:
+        super()._took(work, measurements)
+        medians_ns = [(statistics.median(each.times_ns().tolist()), self._both.side_of(each)) for each in measurements]
+        new, base = ([ns for ns, side in medians_ns if side == which] for which in (NEW, BASE))
         self._ratios.setdefault(work.point, []).append((new[0] * new[1] / (base[0] * base[1])) ** 0.5)
-        return measurements
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
         """End the points whose ratio is as precise as wanted within this launch pair."""

@@ -61,6 +61,10 @@ class Plan:
         """The plan with some other limits."""
         return replace(self, limits=replace(self.limits, **limits))
 
+    def is_exact(self, point: Point) -> bool:
+        """Whether its clock is a model's without noise: one measurement of a few repetitions says all."""
+        return self.virtual.get(point.transport, False)
+
     def first_rounds_s(self, points: Sequence[Point] = ()) -> float:
         """The time of the first round of every launch, of all points or of these."""
         return first_rounds_s(points or self.points, self.limits.launches, on_hosts=bool(self.placement.hosts))

@@ -63,10 +63,9 @@ class RateSampler(Sampler):
             if measurement.point.rate_hz:
                 self._schedules[measurement.point].append(measurement)
 
-    def _take(self, work: Work) -> list[Measurement]:
-        measurements = super()._take(work)
+    def _took(self, work: Work, measurements: Sequence[Measurement]) -> None:
+        super()._took(work, measurements)
         self._keep(measurements)
-        return measurements
 
     def _is_narrow(self, work: Work) -> bool:
         """A rate is judged by how many events are late, so the fewest measurements that make a figure are enough."""
@@ -86,6 +85,6 @@ class RateSampler(Sampler):
         self._add(added)
         return added
 
-    def _measure_again(self, added: Sequence[Work], active: Sequence[Work]) -> list[Work]:
+    def _rejoined(self, added: Sequence[Work], active: Sequence[Work]) -> list[Work]:
         """Nothing: rates are compared with a deadline, not with each other."""
         return []
