@@ -5,7 +5,8 @@ enum {
     READS_MAX = 1 << 21,        /* a clock that does not move within this many reads moves only during computation */
     TURNS_FIRST = 1 << 10,      /* start of the calibration */
     CALIBRATION_NS = 50 * 1000, /* long enough for the clock, short enough for one try without interruption */
-    TRIES = 5,
+    TRIES_MAX = 64,             /* a few ms: a neighbour on the core that slows all of fewer would shorten each delay */
+    TRIES_IN_VAIN = 16,         /* so many without a shorter time end the calibration */
 };
 
 static const uint64_t TURNS_MAX = UINT64_C(1) << 31;
@@ -58,9 +59,11 @@ static uint64_t calibrate(hk_ctx_t *ctx, void (*spin)(hk_ctx_t *, uint64_t), uin
         turns *= 2;
         best_ns = time_turns(ctx, spin, turns);
     }
-    for (int i = 1; i < TRIES && best_ns > 0; i++) {
+    for (int tries = 1, in_vain = 0; tries < TRIES_MAX && in_vain < TRIES_IN_VAIN && best_ns > 0; tries++) {
         const uint64_t elapsed_ns = time_turns(ctx, spin, turns);
-        best_ns = elapsed_ns > 0 && elapsed_ns < best_ns ? elapsed_ns : best_ns;
+        const bool is_shorter = elapsed_ns > 0 && elapsed_ns < best_ns;
+        in_vain = is_shorter ? 0 : in_vain + 1;
+        best_ns = is_shorter ? elapsed_ns : best_ns;
     }
     if (best_ns == 0) {
         return 0;
