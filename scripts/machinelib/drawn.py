@@ -1,4 +1,6 @@
-"""What the models of the reports' machines give for the figures of the page: src/hockney/archive/modelled.csv."""
+"""What the models of the reports' machines give: for the figures of the page src/hockney/archive/modelled.csv, for each
+published figure the column `model` of its report's file.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
+from hockney.archive import published
 from hockney.archive.modelled import PATH, Modelled
+from hockney.report.classic import make_report
 from hockney.results.runs import Run, open_results
 
 # The suites, and the models that they are run on.
@@ -40,7 +44,29 @@ def run(arguments: Sequence[str]) -> int:
             for suite, machine in RUNS.items():
                 last = results.run(max(each.id for each in results.runs() if each.suite == suite))
                 writer.writerows(_drawn(last, machine))
+                _write_column(last)
     return 0
+
+
+def _write_column(run: Run) -> None:
+    """Write what the model gives for each figure of its report, in the order of the figure's quantities."""
+    report = make_report(run)
+    assert report is not None
+    given: dict[int, list[str]] = {}
+    for of_row in (row for group in report.groups for row in group.rows):
+        cell = next(iter(of_row.cells.values()), None)
+        number = cell.value.number if cell is not None and cell.of_model else None
+        given.setdefault(id(of_row.figure), []).append("" if number is None else f"{number:.4g}")
+    path = PATH.with_name(report.report.file)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for figure, row in zip(published(report.report.name), rows, strict=True):
+        texts = given[id(figure)]
+        row["model"] = "; ".join(texts) if any(texts) else ""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _measure(suite: str, machine: str, store: str) -> None:

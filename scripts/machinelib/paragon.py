@@ -30,7 +30,9 @@ def paragon() -> dict[str, Any]:
         }
 
     raw = pvm("packing; unpacking what the system has buffered", 1, 2, packet_bytes=PAGE_BYTES)
-    raw["send_cpu"] |= {"per_packet_ns": FRAGMENT_NS}
+    posted_raw = pvm("packing; unpacking: the system has nothing to buffer", 1, 1, packet_bytes=PAGE_BYTES)
+    for way in (raw, posted_raw):
+        way["send_cpu"] |= {"per_packet_ns": FRAGMENT_NS}
     inplace = [
         pvm("unpacking, and the system's buffer before it", 0, 2, up_to_bytes=jump),
         pvm("unpacking alone: the message waits for its receive", 0, 1, protocol="rendezvous"),
@@ -41,6 +43,10 @@ def paragon() -> dict[str, Any]:
         "inplace": inplace,
         "raw": [raw],
     }
+    posted = {
+        "inplace-posted": [pvm("unpacking alone: the system has nothing to buffer", 0, 1)],
+        "raw-posted": [posted_raw],
+    }
     return {
         "title": "Intel Paragon",
         "about": "two nodes; NX, and PVM 3 as variants: psend, inplace, raw",
@@ -48,13 +54,19 @@ def paragon() -> dict[str, Any]:
         "ranks": 2,
         "topology": {"kind": "switch", "nodes": 2, "source": "the report's text: two nodes"},
         "class": {"all": {"segment": [{"source": f"the rate of NX; latency {ASSUMED}", **wire, "late": buffered}]}},
-        "variant": {name: {"class": {"all": {"segment": segments}}} for name, segments in ways.items()},
+        "variant": {name: {"class": {"all": {"segment": segments}}} for name, segments in {**ways, **posted}.items()},
         "run": [
+            {
+                "pattern": "pingpong",
+                "options": {"receive": "posted"},
+                "variants": ["", "psend", *posted],
+                "read_from": "a message whose receive is posted needs no buffer of the system",
+            },
             {
                 "pattern": "pingpong",
                 "variants": ["", *ways],
                 "read_from": "the report compares these ways",
-            }
+            },
         ],
         "used": figures.used,
         "structure": [

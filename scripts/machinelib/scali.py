@@ -80,11 +80,7 @@ def scali() -> dict[str, Any]:
             "recv_cpu": send,
         },
     ]
-    # On two nodes FT computes until its exchange: in each a rank sends a half of its half of the grid.
-    mops = figures.value("cpu", benchmark=NPB, system="Scali-1", nodes=2)
-    operations = ft_operations("A") / 2
-    exchanged_bytes = (1 + FT_ITERATIONS) * COMPLEX_BYTES * math.prod(FT_GRIDS["A"]) / 4
-    computing_ns = operations * 1e3 / mops - exchanged_bytes * (byte + send_byte / 2)
+    ft = _ft(figures, send, send_byte / 2)
     barriers = figures.table("barrier", "nodes", benchmark="barrier", nodes=[2, 16])
     return {
         "title": "Scali cluster",
@@ -93,8 +89,8 @@ def scali() -> dict[str, Any]:
         "topology": {"kind": "torus", "dimensions": [4, 4], "source": "the report's text"},
         "cpu": {
             "per_node": 2,
-            "flops_per_s": operations / computing_ns * 1e9,
-            "source": "the report's text; NPB FT on two nodes, without its exchanges",
+            "flops_per_s": ft["cpu"]["flops_per_s"],
+            "source": f"the report's text; {ft['cpu']['source']}",
         },
         "link": [
             {"bytes_per_s": 2e6 * two_way, "source": "two-way: what a pair moves at once, both directions together"}
@@ -110,7 +106,8 @@ def scali() -> dict[str, Any]:
         },
         "variant": {
             "within": {"placement": {"nodes": "0,0", "source": "two processes of one node"}},
-            "two": {"ranks_per_node": 2},
+            "ft": {"class": ft["class"]},
+            "ft-two": {**ft["two"], "ranks_per_node": 2},
         },
         "run": [
             {
@@ -118,11 +115,45 @@ def scali() -> dict[str, Any]:
                 "variants": ["", "within"],
                 "read_from": "the report has both, inter-node and intra-node",
             },
-            {"pattern": "ft", "ranks": [4, 8, 16], "variants": ["", "two"], "read_from": FT_READ_FROM},
-            {"pattern": "ft", "ranks": 32, "variants": ["two"], "read_from": FT_READ_FROM},
+            {"pattern": "ft", "ranks": [1, 2], "variants": ["ft"], "read_from": FT_READ_FROM},
+            {"pattern": "ft", "ranks": [4, 8, 16], "variants": ["ft", "ft-two"], "read_from": FT_READ_FROM},
+            {"pattern": "ft", "ranks": 32, "variants": ["ft-two"], "read_from": FT_READ_FROM},
         ],
         "used": figures.used,
         "structure": [
             {"what": "rates of two-way count both messages as twoway does", "read_from": "its latency is the least"},
         ],
+    }
+
+
+def _ft(figures: Figures, call_ns: float, own_byte_ns: float) -> dict[str, Any]:
+    """What FT computes in a second, and what a byte costs that its transposes exchange, with packing and unpacking.
+
+    A rank of P computes 1/P of the operations, and exchanges (P - 1) / P^2 of the grid in each transpose; its own block
+    is copied. The times on two and on four nodes have both costs. Two processes of a node share its memory: both take
+    as much longer as the four of two nodes than the four of four.
+    """
+    mops = figures.table("ft: computing, exchanged bytes", "nodes", benchmark=NPB, system="Scali-1", nodes=[2, 4])
+    pair = figures.value("ft: two processes share a memory", benchmark=NPB, system="Scali-2", nodes=2)
+    operations, grid_bytes = ft_operations("A"), (1 + FT_ITERATIONS) * COMPLEX_BYTES * math.prod(FT_GRIDS["A"])
+    two_ns, four_ns = (operations / nodes / mops[nodes,] * 1e3 for nodes in (2, 4))
+    byte_ns = 16 * (four_ns - two_ns / 2) / grid_bytes + own_byte_ns
+    computing_ns = two_ns - grid_bytes / 4 * (byte_ns + own_byte_ns)
+    flops_per_s = operations / 2 / computing_ns * 1e9
+    shared = 2 * mops[4,] / pair
+    source = "NPB FT on two and on four nodes, Scali-1"
+
+    def classes(byte_ns: float, source: str) -> dict[str, Any]:
+        call = cost(fixed=call_ns, per_byte=byte_ns / 2)
+        segment = [{"source": source, "send_cpu": call, "recv_cpu": call, "latency": 0.0}]
+        return {"node": {"segment": segment}, "network": {"segment": segment}}
+
+    of_two = f"{source}; a memory for two: Scali-2 on two nodes"
+    return {
+        "cpu": {"flops_per_s": flops_per_s, "source": source},
+        "class": classes(byte_ns, source),
+        "two": {
+            "cpu": {"flops_per_s": flops_per_s / shared, "source": of_two},
+            "class": classes(byte_ns * shared, of_two),
+        },
     }

@@ -1,4 +1,4 @@
-"""Cells of the classic tables of a made-up run, by the beginning of their row."""
+"""Rows and cells of the report of a made-up run of a classic suite."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from tests.report.runs import Made, options, store_run, stored
 
 from hockney.cli import execute
 from hockney.model import Point
-from hockney.report.classic import make_report
-from hockney.report.classic.conclusions import ClassicReport
-from hockney.report.classic.values import Cell, ClassicTable, Measured
+from hockney.report.classic import ClassicReport, make_report
+from hockney.report.classic.values import BenchmarkRows, Here, PublishedRow
 from hockney.results.store import Store
 
 MPI = "mpi@openmpi-4.1.4"
@@ -28,49 +27,43 @@ def report_of(path: Path, suite: str, made: Sequence[Made], **info: Any) -> Clas
     store_run(path / "r.db", suite, made, **info)
     with Store.open(path / "r.db") as store:
         report = make_report(stored(store))
-    assert report is not None
+        assert report is not None
+        assert report.details is not None  # samples are read while the file is open
     return report
 
 
-def tables(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, ClassicTable]:
-    return {table.name: table for table in report_of(path, suite, made, **info).tables}
+def groups(path: Path, suite: str, made: Sequence[Made], **info: Any) -> dict[str, BenchmarkRows]:
+    return {group.benchmark.title: group for group in report_of(path, suite, made, **info).groups}
 
 
 def shown(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The output of `hockney show --tables` for the last run."""
+    """The output of `hockney show --tables` for the last run, or of `hockney show` with these words."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOCKNEY_STORE", str(path / "r.db"))  # with --store, printed commands may be longer than a line
-        assert execute(["show", "--tables", *words]) == 0
+        assert (
+            execute(["show", *([] if "--page" in words else ["--tables"]), *(w for w in words if w != "--page")]) == 0
+        )
     return capsys.readouterr().out
 
 
-def row(table: ClassicTable, *begins: str) -> tuple[Cell, ...]:
-    """The row whose first cells are these; a unit may follow after a comma."""
-    matching = [
-        cells
-        for cells in table.rows
-        if all(text in (cell, str(cell).rpartition(", ")[0]) for cell, text in zip(cells, begins, strict=False))
-    ]
-    assert len(matching) == 1, (begins, matching)
+def row(group: BenchmarkRows, *begins: object, quantity: str = "") -> PublishedRow:
+    """The row whose first names are these, of the quantity if a figure has several."""
+    texts = tuple(map(str, begins))
+    matching = [row for row in group.rows if row.names[: len(texts)] == texts and quantity in ("", row.quantity)]
+    assert len(matching) == 1, (begins, [row.names for row in matching])
     return matching[0]
 
 
-def measured(cell: Cell) -> Measured:
-    """A figure of this machine, with a value."""
-    assert isinstance(cell, Measured)
-    assert cell.value is not None, cell.reason
-    return cell
+def cell(group: BenchmarkRows, *begins: object, column: str = "", quantity: str = "") -> Here:
+    """The cell of a row in a column, or in the only one."""
+    cells = row(group, *begins, quantity=quantity).cells
+    return cells[column] if column else next(iter(cells.values()))
 
 
-def figure(cell: Cell) -> float:
-    return measured(cell).value or 0.0
-
-
-def reason(cell: Cell) -> str:
-    assert isinstance(cell, Measured)
-    assert cell.value is None
-    assert cell.reason is not None
-    return cell.reason
+def number(group: BenchmarkRows, *begins: object, column: str = "", quantity: str = "") -> float:
+    value = cell(group, *begins, column=column, quantity=quantity).value
+    assert value.number is not None, value.reason
+    return value.number
 
 
 def about(value: float) -> object:

@@ -94,7 +94,6 @@ def facts_of_analysis() -> set[str]:
                 names.add(node.value)
             elif isinstance(node, ast.keyword) and node.arg is not None:
                 names.add(node.arg)
-    names.update(re.findall(r'"(\w+)":', (SOURCES / "archive/oddities.json").read_text(encoding="utf-8")))
     return names
 
 

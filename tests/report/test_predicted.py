@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.matrix import matrix
-from tests.report.cells import MPI, about, figure, measured, point, reason, report_of, row, shown, tables
+from tests.report.cells import MPI, about, cell, groups, number, point, report_of, row, shown
 from tests.report.runs import FACTS, Made, oversubscribed, store_run
 
+from hockney.analysis.predict.basics import Basics, Figures
 from hockney.archive import published
 from hockney.report.classic import predicted
 from hockney.report.classic.predicted import ASSUMED
-from hockney.report.classic.values import ClassicTable
-from hockney.report.classic.view import view_of
+from hockney.report.classic.values import BenchmarkRows
 from hockney.results.runs import Run
 from hockney.stats.fit import NoFit
+from hockney.stats.interval import Estimate
 from hockney.worker.cache import Probes
 from hockney.worker.errors import LaunchFailed, WorkerRefused
 
@@ -33,6 +33,13 @@ class MadeUp:
 
     title = "made up"
     sizes_bytes = (4, 4 << 20)
+
+    @property
+    def figures(self) -> Figures:
+        """Each known to 10 %."""
+        time = Estimate(1000.0, 900.0, 1100.0)
+        basics = (Basics(size, {"half": time, "gap": time}) for size in self.sizes_bytes)
+        return Figures("shm", None, tuple(basics), {})
 
     def content(self, ranks: int) -> dict[str, Any]:
         message = {"latency": 900, "recv_cpu": 100, "out": {"per_byte_ns": 1}, "source": "made up"}
@@ -55,60 +62,44 @@ def _made_up_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MadeUp, "title", uuid.uuid4().hex)  # no test sees the cache of another one
 
 
-def tables_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, ClassicTable]:
-    return tables(path, suite, made, facts=TWO_CPUS)
+def groups_of(path: Path, suite: str, made: Sequence[Made]) -> dict[str, BenchmarkRows]:
+    return groups(path, suite, made, facts=TWO_CPUS)
 
 
-def test_points_with_more_ranks_than_cpus_are_predicted_next_to_measured_ones(tmp_path: Path) -> None:
+def test_points_with_more_ranks_than_cpus_are_predicted_in_the_column_of_measured_ones(tmp_path: Path) -> None:
     made = [
         Made(point("shm", "alltoall", 4, 4, algorithm="flat"), 700),
         oversubscribed("shm", "alltoall", 8, 4, algorithm="flat"),
     ]
-    table = tables_of(tmp_path, "atlas", made)["com-1.3"]
-    assert [column.title for column in table.columns] == [
-        "processors",
-        "packet size",
-        "published",
-        "shm, algorithm=flat",
-        "shm, algorithm=flat: predicted here",
-    ]
-    *_, measured, none = row(table, "4", "4")
-    assert (figure(measured), none) == (about(0.7), "")
-    *_, absent, guessed = row(table, "8", "4")
-    assert reason(absent).startswith("skipped: more ranks than CPUs")
-    assert figure(guessed) == about(0.9 + 0.7)  # all seven come together, and are received one after the other
-    assert ASSUMED in table.notes
+    group = groups_of(tmp_path, "atlas", made)["Com-1.3 all-to-all"]
+    assert group.columns == ("shm",)
+    measured, guessed = (cell(group, ranks, 4).value for ranks in (4, 8))
+    assert (measured.number, measured.is_predicted) == (about(0.7), False)
+    assert guessed.is_predicted
+    assert guessed.number == about(0.9 + 0.7)  # all seven come together, and are received one after the other
+    assert any(ASSUMED in note for note in group.notes)
 
 
-def test_a_table_that_needs_more_ranks_than_cpus_throughout_is_not_empty(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = [
-        oversubscribed("shm", "funnel", 5, 64),
-        oversubscribed("shm", "pushfarm", 5, 16, senders=2),
-        Made(PINGPONG, 500),
-    ]
-    store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
-    text = shown(tmp_path, capsys)
-    funnel = text.partition("Com-1.7")[2].partition("Com-2.1")[0]
-    assert "shm: predicted here" in " ".join(funnel.split())
+def test_predicted_rows_are_one_line_of_the_page_and_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "pushfarm", 5, 16, senders=2)]
+    store_run(tmp_path / "r.db", "atlas", [*made, Made(PINGPONG, 500)], facts=TWO_CPUS)
+    page, text = shown(tmp_path, capsys, "--page"), shown(tmp_path, capsys)
+    assert "2 of 208 rows need more ranks than this run had CPUs. They are predicted (~)" in " ".join(page.split())
     there = next(one for one in published("atlas") if one.matches({"benchmark": "Com-1.7", "senders": 4, "bytes": 64}))
-    assert re.search(rf"^4 +64 +{there.printed} +0\.400 x", funnel, re.MULTILINE)
-    assert "±" not in funnel
-    assert text.count(" ".join(ASSUMED.split()[:4])) == 1
-    of = {table["name"]: table for table in json.loads(shown(tmp_path, capsys, "--json"))["tables"]["of"]}
-    assert [column["kind"] for column in of["com-2.1"]["columns"]][-2:] == ["measured", "predicted"]
-    (guessed,) = (one[-1] for one in of["com-2.1"]["rows"] if one[:2] == ["2", "2"])
+    assert re.search(rf"^4 +64 +{there.printed} +~0\.400 ±", text, re.MULTILINE)
+    document = json.loads(shown(tmp_path, capsys, "--json"))
+    rows = [row for group in document["classic"]["benchmarks"] for row in group["rows"] if row["here"]]
+    (guessed,) = (row["here"][0]["figure"] for row in rows if row["names"] == {"senders": "2", "receivers": "2"})
     assert guessed["value"] > 3  # three messages, one after the other
-    assert (guessed["low"], guessed["high"], guessed["exact"], guessed["computed"]) == (None, None, False, True)
+    assert guessed["low"] < guessed["value"] < guessed["high"]
+    assert (guessed["exact"], guessed["predicted"]) == (False, True)
 
 
 def test_predictions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "multicast", 5, 4, algorithm="native")]
-    first = tables_of(tmp_path, "atlas", made)
+    first = groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"]
     monkeypatch.setattr("hockney.measure.predict.times_of", None)
-    assert tables_of(tmp_path, "atlas", made)["com-1.7"] == first["com-1.7"]
-    assert figure(row(first["com-1.7"], "4", "64")[-1]) > 0
+    assert number(groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"], 4, 64) == number(first, 4, 64) > 0
 
 
 def test_points_of_a_broken_job_are_predicted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +109,9 @@ def test_points_of_a_broken_job_are_predicted_again(tmp_path: Path, monkeypatch:
     made = [oversubscribed("shm", "funnel", 5, 64)]
     with monkeypatch.context() as patch:
         patch.setattr("hockney.measure.predict.launch", broken_launch)
-        broken = tables_of(tmp_path, "atlas", made)["com-1.7"]
-    assert "no process is left" in reason(row(broken, "4", "64")[-1])
-    assert figure(row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]) > 0
+        broken = groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"]
+    assert "no process is left" in str(row(broken, 4, 64).reason)
+    assert number(groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"], 4, 64) > 0
 
 
 @pytest.mark.parametrize("kept", [{}, {"of": []}, {"of": None}, {"of": [{"batch": 1}]}, {"of": [[7]]}])
@@ -128,14 +119,14 @@ def test_a_damaged_stored_prediction_is_made_again(
     kept: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, get = [oversubscribed("shm", "funnel", 5, 64)], Probes.get
-    tables_of(tmp_path, "atlas", made)
+    groups_of(tmp_path, "atlas", made)
 
     def damaged(probes: Probes, key: Iterable[str], *texts: str) -> dict[str, Any] | None:
         known = get(probes, key, *texts)
         return kept if known and "of" in known else known
 
     monkeypatch.setattr(Probes, "get", damaged)
-    assert figure(row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]) > 0
+    assert number(groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"], 4, 64) > 0
 
 
 @pytest.mark.parametrize(("code", "is_kept"), [("unsupported", True), ("memory", False)])
@@ -148,74 +139,62 @@ def test_a_refusal_is_kept_unless_memory_was_short(
     made = [oversubscribed("shm", "funnel", 5, 64)]
     with monkeypatch.context() as patch:
         patch.setattr("hockney.measure.predict._measurement", refused)
-        first = tables_of(tmp_path, "atlas", made)["com-1.7"]
-    assert "not now" in reason(row(first, "4", "64")[-1])
-    again = row(tables_of(tmp_path, "atlas", made)["com-1.7"], "4", "64")[-1]
-    assert "not now" in reason(again) if is_kept else figure(again) > 0
+        first = groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"]
+    assert "not now" in str(row(first, 4, 64).reason)
+    again = row(groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"], 4, 64)
+    assert again.reason is None or "not now" in again.reason
+    assert (again.reason is not None) == is_kept
 
 
 def test_best_rates_and_means_are_those_of_the_model(tmp_path: Path) -> None:
     made = [oversubscribed("shm", "bisection", 16, size) for size in (64, 4096)]
-    best = measured(row(tables_of(tmp_path, "scabench", made)["bisection"], "16")[-1])
+    best = cell(groups_of(tmp_path, "scabench", made)["Bisection"], 16).value
     assert (best.at_bytes, best.state) == (4096, None)
-    assert figure(best) == about(16_000)  # eight pairs; each rank's way out is busy for 4096 ns of a round trip
-    event = row(tables_of(tmp_path, "atlas", [oversubscribed("shm", "robpull", 3, 1024)])["com-3.2"], "3", "0")[-1]
-    assert figure(event) > 2  # asked, and answered
+    assert best.number == about(16_000)  # eight pairs; each rank's way out is busy for 4096 ns of a round trip
+    made = [oversubscribed("shm", "robpull", 3, 1024, buffers=2)]
+    assert number(groups_of(tmp_path, "atlas", made)["Com-3.2 passive ROBs"], 3, 0) > 2  # asked, and answered
 
 
 def test_the_t3d_is_compared_with_as_many_ranks_as_it_had(tmp_path: Path) -> None:
     """On one switch one pair stands for all: half a round trip of puts is 500 ns, and 1 ns a byte busy on its way."""
     made = [Made(point("shm", "putpong", 2, 8, **ends), 40, divisor=2) for ends in ({}, {"source": 1, "target": 0})]
     made += [Made(point("shm", "putring", 2, size), 20 + size) for size in (8, 4096)]
-    report = tables_of(tmp_path, "t3d", [*made, Made(point("mpi", "putpong", 2, 8), skipped="it has no puts")])
-    single, loaded = report["ping_pong"], report["multiple_pairs"]
-    assert single.columns[-1].title == "shm, putpong, 16 ranks: predicted here"
-    assert [figure(row(single, f"{which} latency")[-1]) for which in ("max", "min", "average")] == [about(0.5)] * 3
-    assert loaded.columns[-1].title == "shm, put (store rate), 16 ranks: predicted here"
-    assert figure(row(loaded, "Rmax (Rinf)")[-1]) == pytest.approx(1000, rel=0.1)
+    found = groups_of(tmp_path, "t3d", [*made, Made(point("mpi", "putpong", 2, 8), skipped="it has no puts")])
+    assert found["ping_pong"].columns == ("shm putpong, 2 ranks", "mpi putpong, 2 ranks", "shm putpong, 16 ranks")
+    for which in ("largest time of a pair", "least time of a pair", "mean time of the pairs"):
+        assert number(found["ping_pong"], which, column="shm putpong, 16 ranks") == about(0.5)
+    assert number(found["multiple_pairs"], "Rmax", column="shm putring, 16 ranks") == pytest.approx(1000, rel=0.1)
 
 
 def test_ft_computes_as_fast_as_one_rank_did(tmp_path: Path) -> None:
     made = [Made(point("shm", "ft", 1, 0, **{"class": kind}), ns) for kind, ns in (("S", 1e8), ("A", 7.1e9))]
-    table = tables_of(tmp_path, "scabench", [*made, oversubscribed("shm", "ft", 4, 0, **{"class": "A"})])["npb-ft"]
-    assert figure(row(table, "Scali-1", "A", "4")[-1]) == pytest.approx(1000, rel=0.1)  # less the time of its exchanges
+    made.append(oversubscribed("shm", "ft", 4, 0, **{"class": "A"}))
+    ft = groups_of(tmp_path, "scabench", made)["NPB FT, class A"]
+    assert number(ft, "Scali-1", 4) == pytest.approx(1000, rel=0.1)  # less the time of its exchanges
 
 
-def test_a_librarys_own_collective_is_predicted_as_hockneys(tmp_path: Path) -> None:
-    """The dissemination of four ranks has two rounds, each of a message."""
-    crowd = oversubscribed("shm", "barrier", 4, 0)
-    table = tables_of(tmp_path, "scabench", [crowd, Made(point("shm", "barrier", 2, 0), 50, algorithm="native")])[
-        "barrier"
-    ]
-    assert figure(row(table, "4")[-1]) == about(2)
-    assert (
-        table.notes[-1] == "Predicted with hockney's own algorithm over messages, where a library's own was measured."
-    )
-    alone = tables_of(tmp_path, "scabench", [crowd])["barrier"]
-    assert alone.notes[-1] == ASSUMED
+def test_a_size_that_fell_out_of_the_fit_is_predicted_with_a_wider_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine 1 KiB may not have been reached: 256 B are the longest messages of the fit."""
+    monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 256))
+    made = [oversubscribed("shm", "robpull", 3, size, buffers=2) for size in (256, 1024)]
+    made += [oversubscribed("shm", "funnel", 5, size) for size in (256, 1024)]
+    found = groups_of(tmp_path, "atlas", made)
+    assert number(found["Com-3.2 passive ROBs"], 3, 0) > 0
+    short, long = (cell(found["Com-1.7 funnel"], 4, size).value.estimate for size in (256, 1024))
+    assert short is not None
+    assert long is not None
+    assert (short.high / short.value, long.high / long.value) == (about(1.1), about(4.4))
 
 
 def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = [oversubscribed(name, "funnel", 5, size) for name in ("shm", MPI) for size in (4, 64)]
-    made += [oversubscribed("shm", "multicast", 5, 4, algorithm="native"), oversubscribed(MPI, "outfarm", 5, 4)]
-    report = tables_of(tmp_path, "atlas", made)
-    assert reason(row(report["com-1.7"], "4", "4")[-1]) == "not predicted: no pingpong was measured"
-    assert reason(row(report["com-1.6"], "4", "4")[-1]) == "not predicted: sim has no native broadcast"
-    views = {name: view_of(table) for name, table in report.items()}
-    assert views["com-1.7"].left_out[-1].sentence("(2)") == f"Not predicted (2): {MPI}."
-    assert views["com-1.5"].left_out[-1].sentence("(2)") == "Not predicted (2)."
-    assert [column.kind for column in views["com-1.5"].columns] == ["key", "key", "published"]
-    assert shown(tmp_path, capsys).count("not predicted: no pingpong was measured") == 1
-
-
-def test_points_far_beyond_the_fit_are_not_predicted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(MadeUp, "sizes_bytes", (4, 128))
-    made = [oversubscribed("shm", "funnel", 5, size) for size in (256, 1024)]
-    table = tables_of(tmp_path, "atlas", made)["com-1.7"]
-    assert figure(row(table, "4", "256")[-1]) > 0
-    assert reason(row(table, "4", "1024")[-1]) == (
-        "not predicted: its messages of 1 KiB are far longer than those of the fit, 128 B"
-    )
+    made = [oversubscribed(MPI, "funnel", 5, size) for size in (4, 64)]
+    made += [oversubscribed("shm", "multicast", 5, 4, algorithm="native")]
+    found = groups_of(tmp_path, "atlas", made)
+    assert row(found["Com-1.6 multicast"], 4, 4).reason is not None
+    reasons = {one.value.reason for one in row(found["Com-1.7 funnel"], 4, 4).cells.values()}
+    assert any("more ranks than CPUs" in str(reason) for reason in reasons)
 
 
 def test_conclusions_are_judged_on_measurements(tmp_path: Path) -> None:
@@ -227,19 +206,5 @@ def test_conclusions_are_judged_on_measurements(tmp_path: Path) -> None:
 
 def test_a_machine_with_a_cpu_for_every_rank_needs_no_prediction(tmp_path: Path) -> None:
     made = [Made(point("shm", "funnel", 5, 64), 500), Made(point("shm", "funnel", 9, 64), skipped="it cannot")]
-    table = tables(tmp_path, "atlas", made, facts={**FACTS, "limits": {"usable_cpus": "0-15"}})["com-1.7"]
-    assert {column.kind for column in table.columns} == {"key", "published", "measured"}
-
-
-@pytest.mark.parametrize("width", matrix([60, 80, 100], short=[60]))
-def test_no_line_is_wider_than_the_screen(
-    width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    names = ("shm", "mpi@mpich-5.0.2", "mpi@mpich-4.0.2")
-    made = [Made(point(name, "oneway", 2, 4), 500) for name in names]
-    made += [oversubscribed(name, "alltoall", 62, size, algorithm="flat") for name in names for size in (4, 64)]
-    made += [oversubscribed(name, "pushfarm", ranks, 16, senders=2) for name in names for ranks in (5, 7)]
-    store_run(tmp_path / "r.db", "atlas", made, facts=TWO_CPUS)
-    lines = shown(tmp_path, capsys).splitlines()
-    assert [line for line in lines if len(line) > width] == []
+    found = groups(tmp_path, "atlas", made, facts={**FACTS, "limits": {"usable_cpus": "0-15"}})["Com-1.7 funnel"]
+    assert not any(one.value.is_predicted for line in found.rows for one in line.cells.values())

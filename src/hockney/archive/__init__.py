@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hockney.archive.points import Spec, parse
 from hockney.errors import unknown
 from hockney.machine.files import read_toml
 
 _FOLDER = Path(__file__).parent
 _TEXTS = ("system", "benchmark", "metric", "unit", "note")
+_OF_POINT = ("value", "within", "point", "quantity", "also", "model")
 
 Coordinate = int | float | str
 
@@ -27,6 +29,10 @@ class Published:
 
     The true value is `within` this distance: half of the last printed digit, unless the file says more. `at` is its
     place in the report's grid: the other columns of the file (ranks, bytes, delay, scope …).
+
+    `spec` is the point of hockney that it corresponds to, None if nothing measures it; `quantities` are what it may be
+    of that point, where the report leaves it open several, and `also` what is shown next to it. `modelled`: what the
+    model of its machine gives for each quantity (scripts/draw-machines).
     """
 
     report: str
@@ -39,6 +45,10 @@ class Published:
     note: str
     at: Mapping[str, Coordinate]
     within: float = 0.0
+    spec: Spec | None = None
+    quantities: tuple[str, ...] = ()
+    also: str = ""
+    modelled: tuple[float | None, ...] = ()
 
     def matches(self, where: Mapping[str, Coordinate | list[Coordinate]]) -> bool:
         """Whether each column in `where` has the value there, or one of those listed."""
@@ -47,6 +57,17 @@ class Published:
     def get(self, name: str) -> Coordinate | None:
         """A column of its file by name; None where it is empty."""
         return getattr(self, name) if name in _TEXTS else self.at.get(name)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Figures of a report that share a table: those that match `where`, each named by its `keys` (column: title)."""
+
+    report: str
+    title: str
+    where: Mapping[str, Coordinate | list[Coordinate]]
+    keys: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +126,18 @@ def published(report: str) -> tuple[Published, ...]:
 
 
 @functools.cache
+def benchmarks(report: str) -> tuple[Benchmark, ...]:
+    """The benchmarks of a report in its order."""
+    rows = (row for row in _contents("benchmarks")["benchmark"] if row["report"] == report)
+    return tuple(Benchmark(**row | {"notes": tuple(row.get("notes", ()))}) for row in rows)
+
+
+def blocks(report: str) -> list[dict[str, Any]]:
+    """What a report says of its machine: blocks of items, each with the name of what is set against it here."""
+    return [row for row in _contents("benchmarks")["block"] if row["report"] == report]
+
+
+@functools.cache
 def conclusions(report: str) -> tuple[Mapping[str, Any], ...]:
     """The conclusions of a report in its order; conclusions.toml explains the keys."""
     return tuple(row for row in _contents("conclusions")["conclusion"] if row["report"] == report)
@@ -120,7 +153,11 @@ def _figure(report: str, row: Mapping[str, str]) -> Published:
         **{name: row[name] for name in _TEXTS},
         value=float(row["value"]) if row["value"] else None,
         printed=row["value"],
-        at={name: _coordinate(text) for name, text in row.items() if text and name not in (*_TEXTS, "value", "within")},
+        at={name: _coordinate(text) for name, text in row.items() if text and name not in (*_TEXTS, *_OF_POINT)},
+        spec=parse(row["point"]),
+        quantities=tuple(filter(None, row["quantity"].split("; "))),
+        also=row["also"],
+        modelled=tuple(float(text) if text else None for text in row.get("model", "").split("; ")),
         within=float(row.get("within") or 0.5 * 10 ** -len(row["value"].partition(".")[2])),
     )
 

@@ -119,7 +119,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
 def _document(run: Run, tables: Tables | None, catalogue: Catalogue, *, verbose: bool) -> Document:
     if tables:
         document = tables_document(tables, run, catalogue.missing, verbose=verbose)
-        if tables.kind.is_whole:
+        if tables.kind.is_whole or tables.kind.in_full:  # it names the command for all figures itself
             return document
         blocks = document.blocks
     elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):

@@ -102,9 +102,11 @@ def show(
         elif plot:
             shown = table_plots_document(known) if known else plots_document(run, series, state)
         elif known or (known := None if everything or selects or states else _filled_tables(run)):
-            shown = tables_document(known, run, verbose=verbose)
+            shown = tables_document(known, run, verbose=verbose, everything=tables)
         else:
-            shown = run_document(run, series, every_state=states, state=state, verbose=verbose)
+            above = _filled_tables(run) if everything and not selects else None
+            whole = above.kind.in_full(above.values) if above and above.kind.in_full else ()
+            shown = [*whole, *run_document(run, series, every_state=states, state=state, verbose=verbose)]
         show_document([*shown, *bindings(run), *clocks_around_document(run)] if verbose else shown)
 
 

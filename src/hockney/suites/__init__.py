@@ -111,8 +111,9 @@ class SuiteSeries(BaseModel):
     An option may have several values, for a curve each: `0,100`; a file's list is that text.
 
     `pairs = "all"`: a curve for every source and target among the ranks; for a ring, for every distance; for rounds,
-    for every round. `ranks = "cpus"`: one per CPU, on several hosts one per host or slot, unless the user gives a
-    number.
+    for every round. `pairs = "from 0"`: from rank 0 to each other one.
+
+    `ranks = "cpus"`: one per CPU, on several hosts one per host or slot, unless the user gives a number.
 
     `basic`: it is in no table; predictions need it. It has two ranks, and is not measured on a model.
 
@@ -127,7 +128,7 @@ class SuiteSeries(BaseModel):
     options: Options = Field(default_factory=dict)
     transports: Names = ()  # empty: the suite's
     refine: StrictBool = False
-    pairs: Literal["all"] | None = None
+    pairs: Literal["all", "from 0"] | None = None
     basic: StrictBool = False
     first: StrictBool = False
 
@@ -162,6 +163,7 @@ class Suite(BaseModel):
 
     `launches` None: as many as an interval over launches needs, where the time is enough for them; else one.
     `oversubscribe`: points with more ranks than CPUs are measured too, as times of the scheduler.
+    `published_ranks`: the numbers of ranks are those of a report's tables; the user's number is the largest to measure.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -173,6 +175,7 @@ class Suite(BaseModel):
     time_s: Seconds = Field(default=120.0, alias="time")
     launches: Launches | None = 1
     oversubscribe: StrictBool = False
+    published_ranks: StrictBool = False
     series: Annotated[tuple[SuiteSeries, ...], SOME]
 
     def limits(

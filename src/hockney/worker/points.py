@@ -207,7 +207,7 @@ class _Words(NamedTuple):
             for count in self._ranks(table.ranks, transports, every)
             for placed in self._placements(transport, count)
             for each in each_of(options)
-            for ends in (all_ends(pattern, count) if series.pairs else [{}])
+            for ends in (all_ends(pattern, count, series.pairs) if series.pairs else [{}])
         ]
         if asked.machine is not None:
             curves = [
@@ -249,6 +249,8 @@ class _Words(NamedTuple):
     def _ranks(self, named: Sequence[int], transports: Sequence[TransportInfo], every: int) -> Sequence[int]:
         """The numbers of ranks: of the command, of the suite, of the model, or as many as there are."""
         least, most, step = self.pattern.ranks
+        if self.suite.published_ranks and self.asked.ranks:
+            return tuple(count for count in named if count <= max(self.asked.ranks))
         keeps_ranks = self.series.basic or (least == most and "ranks" in self.series.model_fields_set)
         ranks = (self.asked.ranks if not keeps_ranks else ()) or named or (max(2, least, every - every % step),)
         model = transports[0].model if self.asked.machine is not None and transports else None

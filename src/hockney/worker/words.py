@@ -42,12 +42,13 @@ def check_option(pattern: PatternInfo, name: str, value: str) -> None:
             raise UsageError(f"option {name} of {pattern.name} {wrong}, not '{each}'")
 
 
-def all_ends(pattern: PatternInfo, ranks: int) -> list[dict[str, str]]:
-    """The options that `pairs = "all"` means, one set for each curve. Raises UsageError without such options."""
+def all_ends(pattern: PatternInfo, ranks: int, pairs: str = "all") -> list[dict[str, str]]:
+    """The options that `pairs` means, one set for each curve. Raises UsageError without such options."""
     known = {option.name for option in pattern.options}
     numbers = [str(rank) for rank in range(ranks)]
     if {"source", "target"} <= known:
-        return [{"source": source, "target": target} for source in numbers for target in numbers if source != target]
+        sources = numbers if pairs == "all" else numbers[:1]
+        return [{"source": source, "target": target} for source in sources for target in numbers if source != target]
     if "distance" in known:
         return [{"distance": distance} for distance in numbers[1:]]
     if "round" in known:

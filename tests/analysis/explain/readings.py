@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from tests.archive.oddities import ODDITIES
 
 from hockney.analysis.explain import DETECTORS, Explanation
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
@@ -14,7 +13,7 @@ from hockney.analysis.finding import Finding, NotChecked
 from hockney.report.findings import check_name
 from hockney.stats.fit import Estimate
 
-_BY_NAME = {one.what: one for one in (*DETECTORS, *ODDITIES)}
+_BY_NAME = {one.what: one for one in DETECTORS}
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 # A kernel's page, and a last-level cache whose size is among those of tests.
 

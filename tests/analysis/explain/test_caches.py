@@ -100,12 +100,3 @@ def test_flat_latency_reaches_four_times_the_shortest_size(first_bytes: int, fla
         )
         ends = [one.subject.sizes_bytes[-1] for one in found("flat latency", reading(made))]
         assert ends == ([flat_bytes] if last_bytes == flat_bytes else [])
-
-
-@pytest.mark.parametrize(("sizes", "is_found"), [((4, 64, 256, 1024), True), ((4, 512, 2048, 8192), False)])
-def test_a_shortest_message_as_slow_as_the_line_makes_a_longer_one(sizes: tuple[int, ...], is_found: bool) -> None:
-    """A line that begins far off says nothing of short messages."""
-    plateaus = found("plateaus below a line", reading(curve(lambda size: 100 + 10.0 * max(size, 32), sizes=sizes)))
-    assert bool(plateaus) is is_found
-    for plateau in plateaus:
-        assert plateau.facts["flat_bytes"].low <= 32 <= plateau.facts["flat_bytes"].high

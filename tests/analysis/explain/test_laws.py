@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from tests.analysis.explain.readings import curve, reading
-from tests.archive.oddities import kinked_laws
 
 from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.laws import Odd, broken_laws, is_off, rows
@@ -106,7 +104,7 @@ def test_a_figure_is_off_by_five_times_the_others_with_an_interval_beyond_them(
 
 def test_laws_that_hold_are_no_finding() -> None:
     straight = farm(lambda senders, receivers: 30000 + 5000 * senders, ATLAS)
-    assert broken_laws(straight) == list(kinked_laws(straight)) == []
+    assert broken_laws(straight) == []
     assert broken_laws(funnels(lawful)) == []
 
 
@@ -114,23 +112,3 @@ def test_three_numbers_of_ranks_make_no_law() -> None:
     missing = broken_laws(funnels(lawful, (3, 5, 9)))
     assert isinstance(missing, NotChecked)
     assert missing.reason is Absence.NOT_MEASURED
-
-
-@pytest.mark.parametrize("kinks", [{8: 1.05}, {8: 1.03, 26: 1.06}, {4: 0.96, 16: 1.04}])
-def test_kinks_are_named(kinks: dict[int, float]) -> None:
-    findings = kinked_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * kinks.get(senders, 1.0), ATLAS))
-    assert [finding.facts["senders"] for finding in findings] == [list(kinks)]
-
-
-@pytest.mark.parametrize("count", [8, 10, 16])
-def test_a_smooth_bend_has_no_kinks(count: int) -> None:
-    bends = farm(lambda senders, receivers: 10000 + 1000 * senders + 60 * senders**2, tuple(range(1, count + 1)))
-    assert list(kinked_laws(bends)) == []
-
-
-def test_noise_has_no_kinks() -> None:
-    """Even where intervals are 40 times too narrow: rows that scatter do not agree on one place."""
-    random = np.random.default_rng(5)
-    for _ in range(50):
-        noisy = {(n, m): (30000 + 5000 * n) * (1 + 0.02 * random.standard_normal()) for n in ATLAS for m in ATLAS}
-        assert not [*kinked_laws(farm(lambda n, m, noisy=noisy: noisy[n, m], ATLAS))]  # type: ignore[misc]

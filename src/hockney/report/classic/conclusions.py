@@ -1,7 +1,7 @@
 """Whether the reports' conclusions hold on this machine.
 
-Conclusions are data (archive/conclusions.toml): expressions over rows of the report's tables, evaluated with intervals.
-Where the intervals allow both answers, the verdict is inconclusive.
+Conclusions are data (archive/conclusions.toml): expressions over figures of points, evaluated with intervals. Where the
+intervals allow both answers, the verdict is inconclusive.
 """
 
 from __future__ import annotations
@@ -9,16 +9,19 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from hockney.archive import Published, Report, conclusions
-from hockney.report.classic.reading import NOT_PLANNED
-from hockney.report.classic.values import Cell, ClassicTable, Measured
+from hockney.archive import Published, benchmarks, conclusions, machines, published
+from hockney.archive.points import Spec, parse
+from hockney.report.classic.join import Joiner, between_hosts, transport_of
+from hockney.report.classic.models import is_model, models_of
+from hockney.report.classic.predicted import PredictedSeries
+from hockney.report.classic.quantities import NOT_PLANNED, figure_of, reason_of
+from hockney.report.classic.values import Reported
 from hockney.results.figures import SEVERAL_STATES
 from hockney.stats import MIXED
-from hockney.stats.interval import Bounded
 from hockney.units import format_bytes
 
 Verdict = Literal["holds", "does not hold", "inconclusive", "not testable"]
@@ -34,152 +37,168 @@ _ANY = ""  # the column of a conclusion across transports
 
 
 @dataclass(frozen=True)
-class Named(Bounded):
-    """A figure of a conclusion."""
-
-    name: str
-    unit: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    oversubscribed: bool = False
-    state: str | None = None
-
-
-@dataclass(frozen=True)
 class Judgement:
-    """The verdict on a conclusion for the transport `on`; empty: for several transports or none."""
+    """The verdict on a conclusion for the transport `on`; empty: for several transports or none.
+
+    `figures` are those that decided it, by their names in the expression.
+    """
 
     on: str
     verdict: Verdict
     reason: str | None = None
-    figures: tuple[Named, ...] = ()
+    figures: Mapping[str, Reported] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """A conclusion of a report, its expression, the published figures, and the verdicts."""
+    """A conclusion of a report, when it `holds` in words, what the report says, and the verdicts."""
 
     id: str
     text: str
     holds: str | None
-    published: str | None
-    figures: tuple[Named, ...]
+    published: str
     judgements: tuple[Judgement, ...]
-
-
-@dataclass(frozen=True)
-class ClassicReport:
-    """All tables of a run of a classic suite, and the verdicts on the report's conclusions."""
-
-    run_id: int
-    report: Report
-    tables: tuple[ClassicTable, ...]
-    conclusions: tuple[Conclusion, ...]
+    benchmarks: tuple[str, ...] = ()
 
 
 class NotTestable(Exception):
     """A figure of the expression is missing, for the reason given."""
 
 
-def judged(
-    report: str, tables: Sequence[ClassicTable], *, one_host: bool, page_bytes: int | None, rebuilds: bool = False
-) -> tuple[Conclusion, ...]:
-    """The verdicts on all conclusions of a report from these tables; `page_bytes`: None for any.
+def judged(joiner: Joiner, report: str) -> tuple[Conclusion, ...]:
+    """The verdicts on all conclusions of a report from the figures of a run.
 
-    If a model `rebuilds` the report's machine, what holds because of an input of it says so.
+    On models of the report's machine, what holds because of an input of them says so.
     """
-    by_name = {table.name: table for table in tables}
-    verdicts = []
+    series, facts = joiner.run.series, joiner.run.facts
+    one_host = not any(map(between_hosts, series))
+    of_report = [machine for machine in machines().values() if machine.report == report]
+    is_simulated = any(is_model(each.point.transport) for each in series)
+    models = [models_of(joiner.run).get(each.point.transport) for each in series]
+    rebuilds = all(model and machines().get(model["machine"] or "") in of_report for model in models)
+    page_bytes = None if is_simulated else facts.get("memory", {}).get("page_bytes")
+    found = []
     for spec in conclusions(report):
         why = spec.get("untestable") or (spec.get("one_host") if one_host else None)
         if page_bytes is not None and spec.get("page_bytes", page_bytes) != page_bytes:
             why = f"it is judged for pages of {format_bytes(spec['page_bytes'])}, which this machine does not have"
-        verdicts.append(_judged(spec, by_name, why, spec.get("input") if rebuilds else None))
-    return tuple(verdicts)
+        found.append(_judged(joiner, report, spec, why, spec.get("input") if rebuilds else None))
+    return tuple(found)
 
 
 def _judged(
-    spec: Mapping[str, Any], tables: Mapping[str, ClassicTable], why: str | None, from_input: str | None
+    joiner: Joiner, report: str, spec: Mapping[str, Any], why: str | None, from_input: str | None
 ) -> Conclusion:
-    holds, rows = spec.get("holds"), spec.get("rows", {})
-    groups: list[str] = [_ANY]
-    if not spec.get("across"):
-        used = [tables[where["table"]] for where in rows.values() if where["table"] in tables]
-        groups = list(dict.fromkeys(column.parts[0] for table in used for column in table.columns if column.parts))
     judgements = [Judgement(_ANY, "not testable", why)]
-    if holds and not why:
-        judgements = [_judgement(holds, rows, group, tables) for group in groups or [_ANY]]
+    if "holds" in spec and not why:
+        judgements = [_judgement(joiner, report, spec, on) for on in _transports(joiner, report, spec)]
         if from_input:
             said = f"by construction: {from_input}"
             judgements = [replace(each, reason=said) if each.verdict == "holds" else each for each in judgements]
         reasons = {(each.verdict, each.reason) for each in judgements}
         if len(reasons) == 1 and judgements[0].verdict == "not testable":
             judgements = [replace(judgements[0], on=_ANY)]
-    # A published figure that two names share belongs to neither.
-    places = [(where["table"], where["row"]) for where in rows.values()]
-    alone = {name: where for name, where in rows.items() if places.count((where["table"], where["row"])) == 1}
-    there = (_published(name, where, tables) for name, where in alone.items())
-    figures = tuple(figure for figure in there if figure is not None)
-    return Conclusion(spec["id"], spec["text"], holds, spec.get("published"), figures, tuple(judgements))
+    figures = {name: _published(report, where) for name, where in _first(spec).items() if "where" in where}
+    said = spec.get("published") or ", ".join(f"{name} {each.printed} {each.unit}" for name, each in figures.items())
+    of = [each.title for each in benchmarks(report) if any(figure.matches(each.where) for figure in figures.values())]
+    return Conclusion(spec["id"], spec["text"], spec.get("when"), said, tuple(judgements), (*spec.get("of", ()), *of))
 
 
-def _judgement(holds: str, rows: Mapping[str, Any], group: str, tables: Mapping[str, ClassicTable]) -> Judgement:
+def _transports(joiner: Joiner, report: str, spec: Mapping[str, Any]) -> list[str]:
+    """The transports that a conclusion is judged on, each for itself; or one for all."""
+    if spec.get("across"):
+        return [_ANY]
+    found: dict[str, None] = {}
+    for where in _first(spec).values():
+        spec_, quantity = _point(report, where)
+        for members in joiner.columns(spec_, quantity).values():
+            found[transport_of(members[0])] = None
+    return list(found) or [_ANY]
+
+
+def _first(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    rows: Mapping[str, Any] = spec.get("rows", {})
+    each: Mapping[str, Sequence[Any]] = spec.get("each", {})
+    return {name: _with(where, {key: values[0] for key, values in each.items()}) for name, where in rows.items()}
+
+
+def _with(where: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**where, "where": {**where["where"], **more}} if "where" in where else where
+
+
+def _judgement(joiner: Joiner, report: str, spec: Mapping[str, Any], on: str) -> Judgement:
+    """The verdict over `each` of several rows: all must hold. The first that does not decides."""
+    key, values = next(iter(spec.get("each", {}).items()), ("", [None]))
+    judgements = [_one(joiner, report, spec, on, {key: value} if key else {}) for value in values]
+    rank: list[Verdict] = ["does not hold", "inconclusive", "not testable", "holds"]
+    worst = min(judgements, key=lambda each: rank.index(each.verdict))
+    if not key or worst.verdict == "not testable":
+        return worst
+    count = sum(each.verdict == "holds" for each in judgements)
+    at = "" if worst.verdict == "holds" else f"; not with {values[judgements.index(worst)]}"
+    return replace(
+        worst, reason="; ".join(filter(None, (f"with {count} of {len(values)} numbers of {key}{at}", worst.reason)))
+    )
+
+
+def _one(joiner: Joiner, report: str, spec: Mapping[str, Any], on: str, more: Mapping[str, Any]) -> Judgement:
     try:
-        figures = tuple(_figure(name, where, group, tables) for name, where in rows.items())
+        rows = spec["rows"].items()
+        figures = {name: _figure(joiner, report, _with(where, more), on) for name, where in rows}
     except NotTestable as why:
-        return Judgement(group, "not testable", str(why))
-    bounds = {each.name: (each.estimate.low, each.estimate.high) for each in figures if each.estimate is not None}
+        return Judgement(on, "not testable", str(why))
+    bounds = {name: (each.interval.low, each.interval.high) for name, each in figures.items() if each.interval}
     if len(bounds) < len(figures):
-        return Judgement(group, "inconclusive", "too few measurements for an interval", figures)
-    states = {each.state for each in figures if each.state is not None}
+        return Judgement(on, "inconclusive", "too few measurements for an interval", figures)
+    states = {each.state for each in figures.values() if each.state is not None}
     if len(states) > 1 or states & {MIXED.name, SEVERAL_STATES}:
-        listed = ", ".join(f"{each.name} {each.state}" for each in figures if each.state is not None)
-        return Judgement(group, "inconclusive", f"the figures belong to several machine states: {listed}", figures)
-    result = evaluate(holds, bounds)
+        listed = ", ".join(f"{name} {each.state}" for name, each in figures.items() if each.state is not None)
+        return Judgement(on, "inconclusive", f"the figures belong to several machine states: {listed}", figures)
+    result = evaluate(spec["holds"], bounds)
     verdict: Verdict = "inconclusive" if result is None else "holds" if result else "does not hold"
-    return Judgement(group, verdict, None, figures)
+    return Judgement(on, verdict, None, figures)
 
 
-# ---- the cells of a name -------------------------------------------------------------------------------------------
+# ---- the figures of a name -----------------------------------------------------------------------------------------
 
 
-def _rows(where: Mapping[str, Any], table: ClassicTable | None) -> Iterable[tuple[Cell, ...]]:
-    """The rows whose first cells are those of a name."""
-    return [row for row in (table.rows if table else ()) if [*row[: len(where["row"])]] == where["row"]]
+def _published(report: str, where: Mapping[str, Any]) -> Published:
+    return next(figure for figure in published(report) if figure.matches(where["where"]))
 
 
-def _cells(where: Mapping[str, Any], group: str, table: ClassicTable | None) -> list[Measured]:
-    """The measured cells of a name's rows in matching columns, those with the fewest parts first."""
-    fits = re.compile(where.get("column", ""))
-    columns = [
-        (len(column.parts), place)
-        for place, column in enumerate(table.columns if table else ())
-        if column.kind == "measured" and fits.search(column.title) and group in (_ANY, *column.parts[:1])
-    ]
-    cells = (row[place] for row in _rows(where, table) for _, place in sorted(columns))
-    return [cell for cell in cells if isinstance(cell, Measured)]
+def _point(report: str, where: Mapping[str, Any]) -> tuple[Spec, str]:
+    """The point that a name stands for, and the quantity of it."""
+    if "point" in where:
+        spec, quantity = parse(where["point"]), where["quantity"]
+    else:
+        figure = _published(report, where)
+        spec, quantity = figure.spec, where.get("quantity") or figure.quantities[0]
+    assert spec is not None
+    return spec, quantity
 
 
-def _figure(name: str, where: Mapping[str, Any], group: str, tables: Mapping[str, ClassicTable]) -> Named:
-    cells = _cells(where, group, tables.get(where["table"]))
-    known = [cell for cell in cells if cell.value is not None]
+def _figure(joiner: Joiner, report: str, where: Mapping[str, Any], on: str) -> Reported:
+    """The measured value of a name on a transport: of the best way, or of the one with the fewest options."""
+    spec, quantity = _point(report, where)
+    columns = joiner.columns(spec, quantity)
+    values: list[Reported] = []
+    for members in sorted(columns.values(), key=lambda each: len(each[0].point.options)):
+        fits = [each for each in members if re.search(where.get("transports", ""), each.point.transport)]
+        measured = [each for each in fits if not isinstance(each, PredictedSeries)]
+        if measured and on in (_ANY, transport_of(measured[0])):
+            values.append(joiner.value(spec, quantity, measured))
+    known = [value for value in values if value.number is not None]
     if not known:
-        raise NotTestable(next((cell.reason for cell in cells if cell.reason), NOT_PLANNED))
+        raise NotTestable(next((value.reason for value in values if value.reason), _too_many(joiner, spec)))
     best = {"min": min, "max": max}.get(where.get("best", ""))
-    cell = best(known, key=lambda cell: cell.value or 0.0) if best else known[0]
-    low, high = (cell.interval.low, cell.interval.high) if cell.interval else (None, None)
-    return Named(name, cell.unit, cell.value or 0.0, low, high, cell.oversubscribed, cell.state)
+    return best(known, key=lambda value: value.number or 0.0) if best else known[0]
 
 
-def _published(name: str, where: Mapping[str, Any], tables: Mapping[str, ClassicTable]) -> Named | None:
-    for row in _rows(where, tables.get(where["table"])):
-        for cell in row:
-            if isinstance(cell, Published) and cell.value is not None:
-                return Named(name, cell.unit, cell.value)
-            if isinstance(cell, Measured) and cell.published is not None:
-                return Named(name, cell.unit, cell.published)
-    return None
+def _too_many(joiner: Joiner, spec: Spec) -> str:
+    """Why there is no measured value: what its series say, where predictions stand for them."""
+    skipped = [each for each in joiner.run.series if each.point.pattern in spec.patterns and figure_of(each) is None]
+    of_ranks = [each for each in skipped if spec.ranks in (None, each.point.ranks)]
+    return reason_of(of_ranks[0]) if of_ranks else NOT_PLANNED
 
 
 # ---- the expression ------------------------------------------------------------------------------------------------

@@ -7,28 +7,26 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hockney.archive import blocks
 from hockney.machine.facts import data_caches
-from hockney.report.classic.layout import contents
-from hockney.report.classic.reading import clock_hz
-from hockney.report.classic.values import ClassicColumn, ClassicTable
+from hockney.report.classic.quantities import clock_hz
+from hockney.report.table import TextTable, text_rows
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run
 from hockney.units import counted, format_bytes, format_ns
 
 
-def configuration_tables(report: str, run: Run) -> list[ClassicTable]:
-    """The blocks of a report's file: each item in the report, and on this machine."""
+def configuration_tables(report: str, run: Run) -> list[TextTable]:
+    """What a report says of its machine: each item in the report, and on this machine."""
     here = _texts(run)
-    columns = (ClassicColumn("item"), ClassicColumn("published", "published"), ClassicColumn("this machine"))
     return [
-        ClassicTable(
-            block["name"],
+        TextTable(
             block["title"],
-            columns,
-            tuple((item, text, here[name] or "unknown") for item, text, name in block["rows"]),
-            tuple(block.get("notes", ())),
+            ("item", "published", "this machine"),
+            text_rows((item, text, here[name] or "unknown") for item, text, name in block["rows"]),
+            notes=tuple(block.get("notes", ())),
         )
-        for block in contents(report).get("block", ())
+        for block in blocks(report)
     ]
 
 

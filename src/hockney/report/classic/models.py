@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from hockney.archive import Published, machines
-from hockney.model import split_placed
-from hockney.report.classic.values import NOTHING, Cell, ClassicTable, Measured, plain_table
+from hockney.report.table import TextTable, text_rows
 from hockney.results.runs import Run
 
 Record = Mapping[str, Any]
@@ -23,21 +19,13 @@ def models_of(run: Run) -> Mapping[str, Record]:
     return models
 
 
-def plain_name(transport: str) -> str:
-    """The name of a transport without its placement, and of a model's without its variant."""
-    transport = split_placed(transport)[0]
-    return transport.partition(":")[0] if is_model(transport) else transport
-
-
 def is_model(transport: str) -> bool:
     """Whether it is a model of a machine."""
     return transport.startswith("sim@")
 
 
-def why_not(model: Record, figure: Published | None) -> str | None:
+def why_not(model: Record, figure: Published) -> str | None:
     """Why a model has no value for a published figure, or None."""
-    if figure is None:
-        return None
     for row in model["not_modelled"]:
         if figure.matches(row["where"]):
             return f"not modelled: {row['why']}"
@@ -61,31 +49,30 @@ def way_of(model: Record, pair: tuple[int, int]) -> tuple[int, int] | None:
     return sum(steps), max(0, sum(step > 0 for step in steps) - 1)
 
 
-def judged(model: Record, figure: Published | None, cell: Measured) -> Measured:
-    """The cell, with whether the model rebuilds the machine of its published figure, and used that for its fit."""
+def is_of(model: Record, figure: Published) -> bool:
+    """Whether the model rebuilds the machine of a published figure."""
     machine = machines().get(model["machine"] or "")
-    if figure is None or machine is None or figure.system not in machine.systems:
-        return cell
-    return replace(cell, model=True, reproduced=any(figure.matches(row["where"]) for row in model["used"]))
+    return machine is not None and figure.system in machine.systems
 
 
-def model_tables(models: Iterable[Record]) -> list[ClassicTable]:
+def is_used(model: Record, figure: Published) -> bool:
+    """Whether the model's fit used a published figure."""
+    return any(figure.matches(row["where"]) for row in model["used"])
+
+
+def model_tables(models: Iterable[Record]) -> list[TextTable]:
     """The parameters of models with their sources, the figures they used, and the facts read from the report."""
     records = list(models)
-    used = [(_where(row["where"]), row["for"]) for row in _rows(records, "used")]
-    structure = [(_structure(row), row["read_from"]) for row in _rows(records, "structure")]
-    not_modelled = [(_where(row["where"]), row["why"]) for row in _rows(records, "not_modelled")]
-    tables = [
-        plain_table("model", "The model: its parameters, times in ns", "of|parameters|source", _parameters(records)),
-        plain_table(
-            "model-used", "Published figures that the model used: they count as reproduced", "figures|for", used
-        ),
-        plain_table(
-            "model-structure", "Structure that was read from the report, and is no number", "what|read from", structure
-        ),
-        plain_table("model-not", "Not modelled", "figures|why", not_modelled),
-    ]
-    return [table for table in tables if table.rows]
+    tables: dict[tuple[str, tuple[str, ...]], Sequence[tuple[str, ...]]] = {
+        ("The model: its parameters, times in ns", ("of", "parameters", "source")): _parameters(records),
+        ("Published figures that the model used", ("figures", "for")): [
+            (_where(row["where"]), row["for"]) for row in _rows(records, "used")
+        ],
+        ("Structure that was read from the report, and is no number", ("what", "read from")): [
+            (_structure(row), row["read_from"]) for row in _rows(records, "structure")
+        ],
+    }
+    return [TextTable(title, columns, text_rows(rows)) for (title, columns), rows in tables.items() if rows]
 
 
 def _rows(records: Sequence[Record], key: str) -> list[Any]:
@@ -127,33 +114,3 @@ def _structure(row: Mapping[str, Any]) -> str:
     parts += [f"{', '.join(map(str, row['ranks']))} ranks"] if row["ranks"] else []
     parts += [f"{name}={value}" for name, value in row["options"].items()]
     return f"{', '.join(parts)}: variant {', '.join(name or 'plain' for name in row['variants'])}"
-
-
-def _off(cells: Sequence[Measured]) -> tuple[Cell, ...]:
-    """The number of figures, and their median and largest error."""
-    errors = [100 * abs(cell.error or 0.0) for cell in cells]
-    if not errors:
-        return ("0", NOTHING, NOTHING)
-    return (str(len(errors)), *(Measured("%", of(errors), computed=True) for of in (statistics.median, max)))
-
-
-def errors_table(tables: Sequence[ClassicTable]) -> list[ClassicTable]:
-    """How far the models are off the published figures that they did not use, by table; [] without any.
-
-    A figure that a table shows twice, since its report can be read in two ways, counts with the nearer one.
-    """
-    rows = []
-    for table in tables:
-        nearest: dict[int, Measured] = {}
-        for row in table.rows:
-            figure = next((id(cell) for cell in row if isinstance(cell, Published)), id(row))
-            for cell in row:
-                if isinstance(cell, Measured) and cell.error is not None:
-                    nearest[figure] = min(nearest.get(figure, cell), cell, key=lambda each: abs(each.error or 0.0))
-        cells = list(nearest.values())
-        if cells:
-            predicted, used = ([cell for cell in cells if cell.reproduced is used] for used in (False, True))
-            rows.append((re.split("[,:]", table.title)[0], *_off(predicted), *_off(used)))
-    heads = "table|figures|median, %|largest, %|reproduced|median, %|largest, %"
-    note = "Errors count only on published figures that the model did not use. Reproduced: it used the figure."
-    return [plain_table("errors", "How far the model is off", heads, rows, note)] if rows else []

@@ -19,22 +19,30 @@ from hockney.results.runs import Run, Series
 from hockney.results.store import StoredPoint
 from hockney.stats import UNKNOWN
 from hockney.stats.fit import NoFit
+from hockney.stats.interval import Estimate
 from hockney.stats.npb import ft_class, ft_operations
-from hockney.units import format_bytes
 
-ASSUMED = "Predicted here: from this run's two ranks, with a CPU for each rank and one switch without limits."
+ASSUMED = "From this run's two ranks, with a CPU for each rank and one switch without limits, by messages of its own."
 
 
 class PredictedSeries(Series):
-    """A point of a run that was not measured: its one measurement on the model, or the reason why there is none."""
+    """A point of a run that was not measured: its one measurement on the model, or the reason why there is none.
 
-    def __init__(self, run: Run, point: Point, outcome: Measurement | str) -> None:
+    `spread`: its bounds are this factor away.
+    """
+
+    def __init__(self, run: Run, point: Point, outcome: Measurement | str, spread: float = 1.0) -> None:
         status, reason = (PointStatus.SKIPPED, outcome) if isinstance(outcome, str) else (PointStatus.PRECISE, None)
         super().__init__(run, StoredPoint(-1, point, status, reason))
+        self._spread = spread
         self.measurements = () if isinstance(outcome, str) else (outcome,)
         self.states = (UNKNOWN,) * len(self.measurements)
         self.pairs = [(summary_of(measurement), UNKNOWN) for measurement in self.measurements]
         self.numbered = dict(enumerate(self.measurements))
+
+    def widened(self, value: Estimate) -> Estimate:
+        """A value of it with the bounds of the figures that the model was fitted to."""
+        return Estimate(value.value, value.value / self._spread, value.value * self._spread)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -69,18 +77,6 @@ def predicted_series(run: Run, at_ranks: Mapping[str, int]) -> list[PredictedSer
     return [each for transport, members in points.items() for each in _predicted(run, transport, list(members))]
 
 
-def prediction_notes(measured: Iterable[Series], predicted: Iterable[Series]) -> list[str]:
-    """The assumptions of a table's predictions; nothing without any."""
-    here, there = (
-        {each.measurements[0].definition.algorithm for each in series if each.measurements}
-        for series in (measured, predicted)
-    )
-    notes = [ASSUMED] if there else []
-    if "native" in here and "portable" in there:
-        notes.append("Predicted with hockney's own algorithm over messages, where a library's own was measured.")
-    return notes
-
-
 def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[PredictedSeries]:
     fit = fit_machine(run, transport)
     if isinstance(fit, NoFit):
@@ -91,7 +87,7 @@ def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Pr
     except HockneyError as error:
         return (PredictedSeries(run, point, str(error)) for point in points)
     return (
-        PredictedSeries(run, point, outcome if isinstance(outcome, str) else _within(fit, outcome))
+        PredictedSeries(run, point, outcome, 1.0 if isinstance(outcome, str) else _spread(fit, outcome))
         for point, outcome in zip(points, outcomes, strict=True)
     )
 
@@ -145,13 +141,13 @@ def _restored(points: Iterable[Point], kept: Mapping[str, Any]) -> list[Measurem
     return outcomes
 
 
-def _within(fit: Fit, measurement: Measurement) -> Measurement | str:
-    """The measurement, or why it is not used: a fit does not cover messages far longer than its own."""
-    definition, longest = measurement.definition, fit.sizes_bytes[-1]
-    size = definition.bytes_per_rep // max(1, definition.messages_per_rep)
-    if size <= 2 * longest:
-        return measurement
-    return f"its messages of {format_bytes(size)} are far longer than those of the fit, {format_bytes(longest)}"
+def _spread(fit: Fit, measurement: Measurement) -> float:
+    """How uncertain a prediction is: as its fit's figures of the nearest size, and in proportion beyond the longest."""
+    definition, basics = measurement.definition, fit.figures.complete
+    size = definition.bytes_per_rep / max(1, definition.messages_per_rep)
+    nearest = min(basics, key=lambda each: abs(each.bytes - size))
+    relative = max(nearest.times[name].relative for name in ("half", "gap"))
+    return (1 + relative) * max(1.0, size / max(1, basics[-1].bytes))
 
 
 def _computing(run: Run, transport: str) -> dict[str, Any]:

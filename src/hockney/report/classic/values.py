@@ -1,130 +1,121 @@
-"""The tables of the classic reports: text, published figures, and figures of this machine."""
+"""The rows of a classic report next to this machine's figures: values with their intervals, cells, rows and groups."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
-from hockney.archive import Published
+from hockney.archive import Benchmark, Published
 from hockney.stats import RANGE
-from hockney.stats.interval import Bounded, Estimate
+from hockney.stats.interval import Estimate
 
-NOTHING = "\N{EN DASH}"
-_NAMED_MAX = 5  # rows or columns that a sentence lists
-Kind = Literal["key", "published", "measured", "predicted"]
+REPRODUCED = 0.02
+"""A model's figure this near to a published one that its fit used is reproduced; else it has an error."""
 
 
 @dataclass(frozen=True)
-class Measured(Bounded):
-    """A figure of this machine with its 95 % confidence interval or range, or the `reason` why there is none.
+class Reported:
+    """A figure of this machine in `unit`, or the `reason` why there is none.
 
-    `published` is the report's figure in the same unit, `at_bytes` the size of a best figure. `pairs`: over how many
-    pairs of ranks a statistic is, and how many were asked for. `computed`: from other figures, without an interval of
-    its own. `oversubscribed` and `is_short` as for a point. `interval_over`: None without an interval, or for a fit's.
-    `exact`: of a model without noise; its bounds are the value. `model`: of one of the report's own machine, and
-    `reproduced` where the published figure was used for its fit.
+    Its bounds cover what `over` says, or are its own where it `is_exact`, of a model without noise; without either it
+    is computed from others. `at_bytes` is the size of a best figure; `pairs`: over how many pairs of ranks a statistic
+    is, and how many were asked for. `is_predicted`: on a model of this machine. `state`, `is_oversubscribed` and
+    `is_short` as for a Figure.
     """
 
     unit: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
+    estimate: Estimate | None = None
+    over: str | None = None
     state: str | None = None
-    oversubscribed: bool = False
     reason: str | None = None
-    published: float | None = None
     at_bytes: int | None = None
     pairs: tuple[int, int] | None = None
-    computed: bool = False
+    is_exact: bool = False
+    is_predicted: bool = False
+    is_oversubscribed: bool = False
     is_short: bool = False
-    interval_over: str | None = None
-    model: bool = False
-    exact: bool = False
-    reproduced: bool = False
 
     @property
-    def error(self) -> float | None:
-        """How far a model's figure is off the published one, as a fraction of that."""
-        return self.ratio - 1 if self.model and self.ratio is not None else None
+    def number(self) -> float | None:
+        return None if self.estimate is None else self.estimate.value
+
+    @property
+    def interval(self) -> Estimate | None:
+        """The value with its interval; None where its bounds are only what was seen, or its own."""
+        return self.estimate if self.is_exact or self.over not in (None, RANGE) else None
+
+    def converted(self, unit: str, of: Callable[[float], float]) -> Reported:
+        """The same figure in another unit; `of` is monotonic."""
+        return replace(self, unit=unit, estimate=self.estimate and self.estimate.mapped(of))
+
+
+def exactly(unit: str, value: float, **more: object) -> Reported:
+    """A value that is computed from others, without an interval."""
+    return Reported(unit, Estimate(value, value, value), **more)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Here:
+    """A row's value in one column, and `also` another quantity of the same points.
+
+    `published` is what it is compared with, None where the report's figure is of another way to send. `of_model`: of
+    the model of the report's own machine; `is_used`: its fit used the published figure.
+    """
+
+    value: Reported
+    published: float | None = None
+    also: Reported | None = None
+    of_model: bool = False
+    is_used: bool = False
 
     @property
     def ratio(self) -> float | None:
         """This machine's figure over the published one."""
-        return self.value / self.published if self.value is not None and self.published else None
+        number = self.value.number
+        return None if number is None or not self.published else number / self.published
 
     @property
-    def interval(self) -> Estimate | None:
-        """The value with its interval; None where its bounds are only what was seen."""
-        return None if self.lacks_measurements else self.estimate
+    def error(self) -> float | None:
+        """How far a model's figure is off the published one, as a fraction of that."""
+        return self.ratio - 1 if self.of_model and self.ratio is not None else None
 
     @property
-    def lacks_measurements(self) -> bool:
-        """Whether more measurements would give it an interval."""
-        return self.interval_over == RANGE
-
-    def converted(self, unit: str, of: Callable[[float], float]) -> Measured:
-        """The same figure in another unit; `of` is monotonic."""
-        if self.estimate is None:
-            return replace(self, unit=unit, value=None if self.value is None else of(self.value))
-        return replace(self, unit=unit, **vars(self.estimate.mapped(of)))
-
-
-Cell = str | Published | Measured
+    def is_reproduced(self) -> bool:
+        """Whether it is as near as a figure should be that the model was fitted to."""
+        return self.is_used and self.error is not None and abs(self.error) <= REPRODUCED
 
 
 @dataclass(frozen=True)
-class ClassicColumn:
-    """A column of row keys, or of published, measured or predicted figures.
+class PublishedRow:
+    """A published figure read as a `quantity`, its `unit` and number, what its model gives, and the cells by column.
 
-    `parts` are the transport and the other distinctions of the column; of a published key its title alone.
+    `reason`: why no cell has a value.
     """
 
-    title: str
-    kind: Kind = "key"
-    parts: tuple[str, ...] = ()
+    figure: Published
+    names: tuple[str, ...]
+    quantity: str
+    unit: str
+    published: float | None
+    modelled: float | None
+    cells: Mapping[str, Here] = field(default_factory=dict)
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Why figures are missing, and the rows or columns that miss them; without `names` all rows do."""
+class BenchmarkRows:
+    """The rows of a benchmark, and its columns of this machine in the order of the run."""
 
-    reason: str
-    names: tuple[str, ...] = ()
-    predicted: bool = False
-
-    def sentence(self, why: str) -> str:
-        """`Not measured (1): tcp, ring, 2 ranks; …`; `why` is printed in place of the reason."""
-        more = f"; and {len(self.names) - _NAMED_MAX} more" if len(self.names) > _NAMED_MAX else ""
-        which = f": {'; '.join(self.names[:_NAMED_MAX])}{more}" if self.names else ""
-        return f"Not {'predicted' if self.predicted else 'measured'} {why}{which}."
-
-
-@dataclass(frozen=True)
-class ClassicTable:
-    """A table in the report's shape, with columns of this machine next to the published one.
-
-    The first `heading` columns are shown above the rows that share them. `left_out` says why figures are missing.
-    """
-
-    name: str
-    title: str
-    columns: tuple[ClassicColumn, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    benchmark: Benchmark
+    columns: tuple[str, ...]
+    rows: tuple[PublishedRow, ...]
     notes: tuple[str, ...] = ()
-    heading: int = 0
-    left_out: tuple[LeftOut, ...] = ()
 
-
-def plain_table(name: str, title: str, heads: str, rows: Iterable[Sequence[Cell]], *notes: str) -> ClassicTable:
-    """A table of keys alone; `heads` are separated by `|`."""
-    return ClassicTable(name, title, tuple(map(ClassicColumn, heads.split("|"))), tuple(map(tuple, rows)), notes)
-
-
-def blank(unit: str, reason: str, published: float | None = None) -> Measured:
-    """A cell without a figure."""
-    return Measured(unit, reason=reason, published=published)
+    @property
+    def known(self) -> list[tuple[PublishedRow, Here]]:
+        """The cells with a value, row by row."""
+        return [(row, cell) for row in self.rows for cell in row.cells.values() if cell.value.estimate is not None]
 
 
 def format_figure(value: float) -> str:

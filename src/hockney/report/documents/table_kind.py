@@ -17,6 +17,7 @@ Values = TypeVar("Values")
 class TableKind(Generic[Values]):
     """`values_of` a run, None or empty where it has nothing to show; `document` of them, with what is missing here.
 
+    `in_full`: the document of all of them, for --all and --tables, where `document` is a page of them.
     `in_every_state`: the values of every machine state. `is_whole`: the document is the whole screen. Below others are
     the placement of the ranks, if they are `with_placement`, and caveats.
     """
@@ -25,6 +26,7 @@ class TableKind(Generic[Values]):
     document: Callable[[Values, Run, Sequence[Missing], bool], Iterable[Block] | Document]
     as_json: Callable[[Values], dict[str, Any]]
     plots_of: Callable[[Values], Sequence[Plot]] = lambda _: ()
+    in_full: Callable[[Values], Iterable[Block]] | None = None
     in_every_state: Callable[[Run], Values] | None = None
     is_whole: bool = False
     with_placement: bool = True

@@ -62,9 +62,16 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables | None:
     return replace(tables, values=tables.kind.in_every_state(run))
 
 
-def tables_document(tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False) -> Document:
-    """Tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known."""
+def tables_document(
+    tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False, everything: bool = False
+) -> Document:
+    """Tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known.
+
+    `everything`: not only a page of the most important ones.
+    """
     kind = tables.kind
+    if everything and kind.in_full is not None:
+        return Document((*kind.in_full(tables.values), *caveats_of(run, verbose=verbose)))
     made = kind.document(tables.values, run, missing, verbose)
     if isinstance(made, Document) and kind.is_whole:
         return made

@@ -16,7 +16,7 @@ from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.findings import fix_sentence
 from hockney.report.html.charts import Chart, chart_json, matrix_json
-from hockney.report.html.classic import classic_items, figures_text
+from hockney.report.html.classic import classic_items
 from hockney.report.html.comparisons import comparisons_of
 from hockney.report.html.curves import curves_json, fits_json
 from hockney.report.html.findings import findings_of
@@ -74,7 +74,6 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "predictions": predictions,
             "reports": figures,
             "classic": classic_items(material),
-            "figures_text": figures_text,
             "fix_sentence": fix_sentence,
             "command_line": command_line,
             "environment": environment_of(material),
