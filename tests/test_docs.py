@@ -283,7 +283,7 @@ def test_page_opens_with_its_purpose(page: str) -> None:
 
 
 def test_contended_has_one_meaning_everywhere() -> None:
-    definitions = (ROOT / "src/hockney/report/html/definitions.toml").read_text(encoding="utf-8")
+    definitions = (ROOT / "src/hockney/report/page/definitions.toml").read_text(encoding="utf-8")
     assert f"- **contended**: {CONTENTION}\n" in PAGES["glossary.md"]
     assert f"contended: {CONTENTION}" in definitions
 

@@ -14,7 +14,7 @@ from tests.builders import make_matrix
 from tests.report.cells import about
 
 from hockney.analysis.pairs import Inconclusive, Outlier, PairClass
-from hockney.report.drawing import Picture, drawn
+from hockney.render.drawing import Picture, drawn
 from hockney.report.pairs import PairValues, host_values, pair_table, rank_values
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval

@@ -18,11 +18,11 @@ from hockney.analysis.explain.read import read_run
 from hockney.analysis.predict.basics import figures_of
 from hockney.cli import execute
 from hockney.report.findings import grouped
-from hockney.report.html.curves import curves_of
-from hockney.report.html.findings import findings_of
-from hockney.report.html.material import material_of
-from hockney.report.html.tables import sheet_table
-from hockney.report.pictures import _points
+from hockney.report.page.curves import curves_of
+from hockney.report.page.findings import findings_of
+from hockney.report.page.material import material_of
+from hockney.report.page.tables import sheet_table
+from hockney.report.page.pictures import _points
 from hockney.report.sheet import COLUMNS, make_sheet
 from hockney.report.words import cell_text
 from hockney.results.export import write_csv, write_json

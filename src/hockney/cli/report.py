@@ -25,10 +25,11 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
     example="""hockney report last -o report.html
     hockney report monday tuesday -o changes.html
     hockney report last~1 last -o changes.html
+    hockney report last -o latency.svg
     hockney report last --format svg -o pictures""",
 )
 @click.argument("references", nargs=-1, metavar="[RUN]...", shell_complete=complete("run"))
-@output_option(required=True, help="The file to write, *.html or *.md; for svg and png the folder.")
+@output_option(required=True, help="The file: *.html, *.md, or one chart as NAME.svg or NAME.png, as latency.svg; with --format svg or png, the folder of all.")
 @click.option(
     "--format",
     "form",
@@ -45,7 +46,7 @@ def report(references: tuple[str, ...], output: Path, form: str | None, *, as_js
     compared with it. RUN is a number, a label, `last` (the default), or `last~1` for the one before.
     """
     with open_results(store) as results:
-        refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png"))
+        refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png") and not output.suffix)
         form = form_of(output, form)
         runs = [results.run(reference) for reference in references or ("last",)]
         ids = [run.id for run in runs]
@@ -62,11 +63,8 @@ def form_of(output: Path, form: str | None = None) -> str:
     """The format to write: as --format says, else as the suffix of the file. Raises UsageError where they differ."""
     suffix = output.suffix.lower()
     by_suffix = _BY_SUFFIX.get(suffix)
-    if form is None and by_suffix in ("html", "md"):
-        return by_suffix
     if form is None and by_suffix is not None:
-        argv = ("hockney", "report", "last", "--format", by_suffix, "-o", "pictures")
-        raise UsageError(f"pictures need a folder, and {output} names a file; for example", argv=argv)
+        return by_suffix
     if form is None:
         raise UsageError(f"{output} does not show the format: end its name with .html or .md")
     if by_suffix not in (None, form):
@@ -80,18 +78,26 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
     Markdown has a section of each run.
     """
     if form in ("svg", "png"):
-        from hockney.report.html.material import material_of
-        from hockney.report.pictures import write_pictures
+        from hockney.render.drawing import drawn
+        from hockney.render.pictures import write_pictures, writer
+        from hockney.report.page.material import material_of
+        from hockney.report.page.pictures import picture_named, pictures_of
 
-        return write_pictures(material_of(results, runs[0], runs[1:], command_line), output, form, remark)
+        write = writer(form)
+        material = material_of(results, runs[0], runs[1:], command_line)
+        pictures = pictures_of(material)
+        if output.suffix:
+            return write(drawn(picture_named(pictures, output.stem), material.places), output)
+        return write_pictures(pictures, material.places, output, form, remark)
     if form == "md":
         from hockney.report.markdown import markdown_report
 
         text = "\n".join(markdown_report(results, run, command_line) for run in runs)
     else:
-        from hockney.report.html import html_report
+        from hockney.render.html.page import html_page
+        from hockney.report.page import page_of
 
-        text = html_report(results, runs[0], runs[1:], command_line)
+        text = html_page(page_of(results, runs[0], runs[1:], command_line))
     with written(output) as stream:
         stream.write(text)
     return len(text.encode())

@@ -10,11 +10,11 @@ from hockney.analysis.health import health_of
 from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix
 from hockney.report.findings import fix_sentence
-from hockney.report.html.findings import findings_of
-from hockney.report.html.material import Material, material_of
-from hockney.report.html.predictions import predictions_of
-from hockney.report.html.summary import summary_of
-from hockney.report.html.tables import load_table, sheet_table
+from hockney.report.page.findings import findings_of
+from hockney.report.page.material import Material, material_of
+from hockney.report.page.predictions import predictions_of
+from hockney.report.page.summary import summary_of
+from hockney.report.page.tables import load_table, sheet_table
 from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
 from hockney.report.table import TextTable
 from hockney.results.runs import Results, Run

@@ -14,8 +14,9 @@ from tests.builders import make_matrix
 from tests.report.runs import FACTS, Made, options, store_run
 
 from hockney.model import Point, Warning_
-from hockney.report.html import html_report
-from hockney.report.html.material import Material, material_of
+from hockney.render.html.page import html_page
+from hockney.report.page import page_of
+from hockney.report.page.material import Material, material_of
 from hockney.report.pairs import rank_values
 from hockney.results.runs import open_results
 from hockney.worker.background import Background
@@ -110,8 +111,8 @@ def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> P
     page = folder / "large.html"
     with (
         open_results(folder / "large.db") as results,
-        mock.patch("hockney.report.html.matrices_of", return_value=[rank_values(matrix, str)]),
+        mock.patch("hockney.report.page.matrices_of", return_value=[rank_values(matrix, str)]),
     ):
-        text = html_report(results, results.run("last"), [], lambda fix: " ".join(fix.argv))
+        text = html_page(page_of(results, results.run("last"), [], lambda fix: " ".join(fix.argv)))
     page.write_text(text, encoding="utf-8")
     return page

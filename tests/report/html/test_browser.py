@@ -66,6 +66,7 @@ def opened(browser: Browser, path: Path, size: ViewportSize = DESKTOP, **more: A
     page.on("dialog", lambda dialog: seen.messages.append(f"dialog: {dialog.message}"))
     page.on("request", lambda request: seen.requests.append(request.url))
     page.goto(path.as_uri())
+    page.evaluate("for (const each of document.querySelectorAll('.nineties')) each.open = true")
     page.evaluate("for (const target of drawn.keys()) drawNow(target)")
     return page, seen
 
@@ -112,7 +113,7 @@ def test_axe_finds_nothing(browser: Browser, page_file: Path, scheme: Any, rules
     assert [(each["id"], each["nodes"][0]["html"]) for each in violations] == []
 
 
-def names_drawn(page: Page, chart: str = "curve-time") -> set[str]:
+def names_drawn(page: Page, chart: str = "curve-chart") -> set[str]:
     """The curves of a chart."""
     option = f"drawn.get(document.getElementById('{chart}')).chart.getOption()"
     return set(page.evaluate(f"{option}.series.filter(each => each.name && each.data.length).map(each => each.name)"))
@@ -132,9 +133,10 @@ def test_transports_states_and_patterns_are_switched(browser: Browser, page_file
     assert names_drawn(page) == set()
 
 
-def test_memcpy_is_a_reference_of_both_charts_and_a_separate_curve(browser: Browser, page_file: Path) -> None:
+def test_memcpy_is_a_reference_of_both_quantities_and_a_separate_curve(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
-    option = "drawn.get(document.getElementById('curve-rate')).chart.getOption()"
+    page.get_by_role("button", name="Bandwidth").click()
+    option = "drawn.get(document.getElementById('curve-chart')).chart.getOption()"
     points = page.evaluate(f"{option}.series.find(each => each.name === 'memcpy').data.map(each => each.point)")
     assert points[-1][0] == 1 << 20
     assert points[-1][1] == pytest.approx(1e9 * (1 << 20) / (2 + 0.01 * (1 << 20)), rel=0.01)
@@ -165,14 +167,13 @@ def test_a_narrow_page_names_marks_by_number(browser: Browser, page_file: Path) 
 
 def test_the_list_of_sections_follows_the_page(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
-    page.locator("#machines").scroll_into_view_if_needed()
-    page.evaluate("document.getElementById('machines').scrollIntoView({ behavior: 'instant' })")
-    page.locator('nav a[href="#machines"][aria-current]').wait_for()
+    page.evaluate("document.getElementById('reports').scrollIntoView({ behavior: 'instant' })")
+    page.locator('nav a[href="#reports"][aria-current]').wait_for()
 
 
 def test_pointing_at_a_curve_shows_figures_and_the_definition(browser: Browser, page_file: Path) -> None:
     page, seen = opened(browser, page_file)
-    chart = page.locator("#curve-time")
+    chart = page.locator("#curve-chart")
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     assert box is not None
@@ -187,9 +188,9 @@ def test_pointing_at_a_curve_shows_figures_and_the_definition(browser: Browser, 
 
 def test_the_keyboard_walks_along_a_curve_and_a_matrix(browser: Browser, page_file: Path) -> None:
     page, _ = opened(browser, page_file)
-    page.locator("#curve-time").focus()
+    page.locator("#curve-chart").focus()
     page.keyboard.press("ArrowRight")
-    page.locator("#curve-time .tip").wait_for()
+    page.locator("#curve-chart .tip").wait_for()
     page.locator(".matrix canvas").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
@@ -300,7 +301,9 @@ def test_a_hundred_curves_and_a_large_matrix_are_drawn_from_a_small_file(browser
     path = write_large_page(tmp_path)
     assert path.stat().st_size < 2_500_000
     page, seen = opened(browser, path)
-    assert len(names_drawn(page) - {"floor"}) == len(names_drawn(page, "curve-rate")) == 100
+    assert len(names_drawn(page) - {"floor"}) == 100
+    page.get_by_role("button", name="Bandwidth").click()
+    assert len(names_drawn(page)) == 100
     canvas = page.locator(".matrix canvas")
     assert not canvas.evaluate(BLANK)
     canvas.focus()

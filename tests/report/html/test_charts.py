@@ -16,11 +16,11 @@ from tests.report.runs import Made, options, store_run
 from hockney.analysis.health import health_of
 from hockney.errors import DamagedRowWarning
 from hockney.model import Point
-from hockney.report.html.charts import View
-from hockney.report.html.layers import layers_chart
-from hockney.report.html.material import material_of
-from hockney.report.html.over import history_chart, ranks_chart
-from hockney.report.html.samples import cpu_chart, distribution_chart
+from hockney.report.charts import View
+from hockney.report.page.layers import layers_chart
+from hockney.report.page.material import material_of
+from hockney.report.page.over import history_chart, ranks_chart
+from hockney.report.page.samples import cpu_chart, distribution_chart
 from hockney.report.pairs import host_values
 from hockney.results.runs import open_results
 

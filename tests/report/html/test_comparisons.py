@@ -9,9 +9,9 @@ import pytest
 from tests.analysis.compare.made import add_run
 from tests.builders import make_point
 
-from hockney.report.html.charts import Chart
-from hockney.report.html.comparisons import ComparisonItem, comparisons_of
-from hockney.report.html.material import material_of
+from hockney.report.charts import Chart
+from hockney.report.page.comparisons import ComparisonItem, comparisons_of
+from hockney.report.page.material import material_of
 from hockney.results.runs import open_results
 from hockney.results.store import Store
 

@@ -12,7 +12,7 @@ from tests.report.runs import Made, options, store_run
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.fits import FittedLine
 from hockney.model import Point
-from hockney.report.html.curves import CurveData, curves_of, fits_json
+from hockney.report.page.curves import CurveData, curves_of, fits_json
 from hockney.results.runs import Run, open_results
 from hockney.results.store import Store
 from hockney.stats.interval import Estimate

@@ -17,11 +17,11 @@ from tests.report.html.test_page import figures_of
 from tests.shared import made_once
 
 from hockney.cli import execute
-from hockney.report.drawing import Picture, drawn
-from hockney.report.html.charts import Axis, Chart, Line, Scale, View
-from hockney.report.html.material import material_of
+from hockney.render.drawing import Picture, drawn
+from hockney.report.charts import Axis, Chart, Line, Scale, View
+from hockney.report.page.material import material_of
 from hockney.report.pairs import PairValues
-from hockney.report.pictures import pictures_of
+from hockney.report.page.pictures import pictures_of
 from hockney.results.runs import open_results
 
 LABEL = "$a^$ weekly"  # no formula

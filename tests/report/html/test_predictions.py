@@ -13,7 +13,7 @@ from tests.report.html.test_page import figures_of
 from tests.report.runs import Made, options, store_run
 
 from hockney.model import Point
-from hockney.report.html import predictions
+from hockney.report.page import predictions
 from hockney.worker.errors import BuildError
 
 TITLE = "Measured against predicted"

@@ -9,8 +9,8 @@ from tests.cli.support import Cli
 
 from hockney.archive import published, reports
 from hockney.archive.modelled import modelled
-from hockney.report.html.charts import Chart, Line
-from hockney.report.html.reports import report_charts
+from hockney.report.charts import Chart, Line
+from hockney.report.page.reports import report_charts
 from hockney.results.runs import open_results
 
 

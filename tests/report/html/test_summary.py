@@ -11,7 +11,7 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
-from hockney.report.html.summary import summary_of
+from hockney.report.page.summary import summary_of
 
 LIBRARIES = {"mpi@a": "MPI A", "mpi@b": "MPI B"}
 CLASSES = ("MPI and other libraries", "sockets and pipes", "shared memory")

@@ -10,7 +10,7 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
-from hockney.report.html.tables import environment_of, sheet_table
+from hockney.report.page.tables import environment_of, sheet_table
 from hockney.report.table import TextTable
 
 

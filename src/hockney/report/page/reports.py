@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from hockney.archive import Coordinate, Published, published
 from hockney.archive.modelled import Modelled, modelled
-from hockney.report.html.charts import Axis, Chart, Line, View, chart
+from hockney.report.charts import Axis, Chart, Line, View, chart
 from hockney.units import format_bytes, format_ns, format_rate
 
 _SCALE = {"us": 1e3, "MB/s": 1e6, "%": 0.01}  # to ns, bytes/s and shares

@@ -1,12 +1,9 @@
-"""The HTML report: one self-contained file, which opens from disk and asks no network for anything.
-
-The files here make plain values for each section. page.html.jinja puts them on the page; page.css and the scripts are
-inlined, and the figures are embedded once, as JSON.
-"""
+"""The sections of the HTML report as plain values; render/html puts them on one page."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +12,41 @@ from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.findings import fix_sentence
-from hockney.report.html.charts import Chart, chart_json, matrix_json
-from hockney.report.html.classic import classic_items
-from hockney.report.html.comparisons import comparisons_of
-from hockney.report.html.curves import curves_json, fits_json
-from hockney.report.html.findings import findings_of
-from hockney.report.html.layers import layers_chart
-from hockney.report.html.machines import machines_chart
-from hockney.report.html.material import Material, material_of
-from hockney.report.html.over import history_chart, ranks_chart
-from hockney.report.html.page import rendered
-from hockney.report.html.predictions import predictions_of
-from hockney.report.html.reports import report_charts
-from hockney.report.html.samples import cpu_chart, distribution_chart
-from hockney.report.html.summary import summary_of
-from hockney.report.html.tables import environment_of, load_table, sheet_table
+from hockney.report.charts import Chart, chart_json, matrix_json, plain
+from hockney.report.page.choices import choices_of, strips_of
+from hockney.report.page.classic import classic_items
+from hockney.report.page.comparisons import comparisons_of
+from hockney.report.page.curves import curves_json, fits_json
+from hockney.report.page.findings import findings_of
+from hockney.report.page.layers import layers_chart
+from hockney.report.page.machines import machines_chart
+from hockney.report.page.material import Material, material_of
+from hockney.report.page.over import history_chart, ranks_chart
+from hockney.report.page.predictions import predictions_of
+from hockney.report.page.reports import report_charts
+from hockney.report.page.samples import cpu_chart, distribution_chart
+from hockney.report.page.summary import summary_of
+from hockney.report.page.tables import environment_of, load_table, sheet_table
 from hockney.report.pairs import PairValues, host_values, rank_values
 from hockney.results.runs import Results, Run
 from hockney.results.traits import pattern_traits
 
 
-def html_report(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> str:
+@dataclass(frozen=True)
+class ReportPage:
+    """The figures that are embedded as JSON, the sections, and the places of transports in the list of colours."""
+
+    data: Mapping[str, Any]
+    sections: Mapping[str, Any]
+    places: Mapping[str, int]
+
+
+def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> ReportPage:
     """The page of a run, compared with others; `command_line` writes a fix as a shell command."""
+    from hockney.report.page.pictures import curve_charts  # which draws the charts of this page, too
+
     material = material_of(results, run, others, command_line)
-    transports = list(dict.fromkeys(curve.transport for curve in material.curves))
+    transports = list(material.places)
     charts = charts_of(material)
     comparisons, changes = comparisons_of(material)
     matrices = matrices_of(material)
@@ -52,17 +60,29 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
         "format": "hockney-report",
         "version": 1,
         "transports": [{"id": transport, "name": material.name_of(transport)} for transport in transports],
-        "runs": [{"id": each.id, "label": each.label} for each in material.runs],
+        "runs": [{"id": each.id, "name": material.run_names[each.id]} for each in material.runs],
+        "strips": [
+            {
+                "name": strip.name,
+                "spans": [
+                    [plain(first), plain(last), [*map(transports.index, best)], text]
+                    for first, last, best, text in strip.spans
+                ],
+            }
+            for strip in strips_of(material)
+        ],
         "curves": curves_json(material.curves, transports),
         **fits_json(material.explanation, run.id, transports),
         "matrices": list(map(matrix_json, matrices)),
         "charts": {chart.id: chart_json(chart) for chart in (*charts, *checked, *changes, *figures)},
         "definitions": patterns,
     }
-    return rendered(
+    return ReportPage(
         data,
         {
             "summary": summary_of(material),
+            "choices": choices_of(material),
+            "hero": next(curve_charts(material), None),
             "findings": findings_of(material, known),
             "sheet": sheet_table(material),
             "tables": {name: table for name, table in (("rates", material.rates), ("load", load)) if table},
@@ -80,6 +100,7 @@ def html_report(results: Results, run: Run, others: Sequence[Run], command_line:
             "definitions": patterns,
             "words": read_toml(Path(__file__).with_name("definitions.toml"))["word"],
         },
+        material.places,
     )
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hockney.model import Measurement, Point, PointStatus
-from hockney.report.html.charts import Axis, Chart, Line, View, chart
-from hockney.report.html.material import Material
+from hockney.report.charts import Axis, Chart, Line, View, chart
+from hockney.report.page.material import Material
 from hockney.results.runs import Series
 from hockney.stats.figures import P99_SAMPLES_MIN
 from hockney.units import format_bytes

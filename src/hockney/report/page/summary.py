@@ -10,14 +10,10 @@ from dataclasses import dataclass
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.health.matrices import SUITE
-from hockney.analysis.repeat import same_hosts
-from hockney.errors import Fix
-from hockney.model import split_placed
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
-from hockney.report.html.curves import CurveData
-from hockney.report.html.machines import archive_points, pingpongs
-from hockney.report.html.material import Material
-from hockney.report.table import TextTable, text_rows
+from hockney.report.page.choices import Candidate, classes_of, fastest, leaders, names_text
+from hockney.report.page.machines import archive_points
+from hockney.report.page.material import Material
 from hockney.report.words import (
     ROUGH,
     figure_text,
@@ -28,12 +24,10 @@ from hockney.report.words import (
     precision_reached,
 )
 from hockney.results.runs import Run
-from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
-from hockney.units import format_bytes, format_ns, format_rate, listed
+from hockney.units import format_bytes, format_ns, format_rate
 
 _TITLES_MAX = 5
-_KINDS = {"library": "MPI and other libraries", "kernel": "sockets and pipes", "memory": "shared memory"}  # in order
 
 
 @dataclass(frozen=True)
@@ -47,7 +41,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Summary:
-    """The top of the page; `facts` are pairs of a word and its value, `choices` say which transport for which size."""
+    """The top of the page; `facts` are pairs of a word and its value."""
 
     machine: str
     host: str
@@ -55,27 +49,6 @@ class Summary:
     facts: tuple[tuple[str, str], ...]
     verdict: tuple[str, ...]
     cards: tuple[Card, ...]
-    choices: TextTable | None
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A transport with a figure of one size; `what` are words with that size, `is_range` as of a Figure."""
-
-    transport: str
-    value: Estimate
-    bytes: int
-    what: str
-    is_range: bool = False
-
-    def known(self, text: Callable[[float], str]) -> str:
-        """`13.5 GB/s ±3%`."""
-        return _known(self.value, text, is_range=self.is_range)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The ends of its interval. Those of a range, of few measurements, lie half of it farther out."""
-        return self.value.low * (1 - ROUGH * self.is_range), self.value.high * (1 + ROUGH * self.is_range)
 
 
 def summary_of(material: Material) -> Summary:
@@ -89,7 +62,6 @@ def summary_of(material: Material) -> Summary:
         facts=(*_facts(run), *[("On", machine_text(run.facts))] * bool(models)),
         verdict=tuple(_verdict(material, latency, rate)),
         cards=tuple(_cards(material, latency, rate)),
-        choices=choices_of(material),
     )
 
 
@@ -128,30 +100,15 @@ def _curves(material: Material) -> list[MeasuredCurve]:
     return [curve for curve in material.reading.curves if curve.points and not curve.oversubscribed]
 
 
-def _classes(material: Material) -> dict[str, list[CurveData]]:
-    """The ping-pongs of two ranks that no scheduler timed, by the words for their class, your own library's first."""
-    oversubscribed = {launch.transport for launch in material.run.launches.values() if launch.oversubscribed}
-    curves = [each for each in pingpongs(material, material.run) if each.transport not in oversubscribed]
-    carriers = {each.transport: transport_traits(material.run.facts, each.transport).carrier for each in curves}
-    classes = {words: [each for each in curves if carriers[each.transport] == kind] for kind, words in _KINDS.items()}
-    return {words: members for words, members in classes.items() if members}
-
-
 def _headlines(material: Material) -> tuple[list[Candidate], list[Candidate]]:
-    """The shortest times of a message, and the highest rates, of the first class that has any; see _leaders."""
+    """The shortest times of a message, and the highest rates, of the first class that has any."""
     rates = _rates(material)
-    for curves in _classes(material).values():
+    for curves in classes_of(material).values():
         size = min((size for curve in curves for size in curve.times_ns if size), default=None)
         if size is not None:
             names = {each.transport for each in curves}
-            return _fastest(curves, size), _leaders([each for each in rates if each.transport in names], -1)
-    return [], _leaders(rates, -1)
-
-
-def _fastest(curves: Sequence[CurveData], size: int) -> list[Candidate]:
-    """The transport with the shortest time of a message of this size, and those that are equal to it."""
-    timed, what = [each for each in curves if size in each.times_ns], f"a message of {format_bytes(size)}"
-    return _leaders([Candidate(each.transport, each.times_ns[size], size, what, size in each.ranges) for each in timed])
+            return fastest(curves, size), leaders([each for each in rates if each.transport in names], -1)
+    return [], leaders(rates, -1)
 
 
 def _rates(material: Material) -> list[Candidate]:
@@ -171,77 +128,15 @@ def _rates(material: Material) -> list[Candidate]:
     ]
 
 
-def _leaders(candidates: Sequence[Candidate], sign: int = 1) -> list[Candidate]:
-    """The best of each transport, the best of all first, where bounds overlap with that; a `sign` of 1: the least."""
-    of_each: dict[str, Candidate] = {}
-    for each in sorted(candidates, key=lambda each: sign * each.value.value):
-        of_each.setdefault(each.transport, each)
-    ordered = list(of_each.values())
-    low, high = ordered[0].bounds if ordered else (0.0, 0.0)
-    return [each for each in ordered if each.bounds[0] <= high and low <= each.bounds[1]]
-
-
-def choices_of(material: Material) -> TextTable | None:
-    """Which transport of each class is fastest, from size to size; None where no class has a choice."""
-    classes = _classes(material)
-    spans = [(words, *span) for words, curves in classes.items() for span in _spans(curves)]
-    if all(len(curves) == 1 for curves in classes.values()) or not spans:
-        return None
-    rows = []
-    for words, sizes, fastest in spans:
-        ends = dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))
-        names = "probably " * (len(fastest) > 1) + _names(material, fastest, "or")
-        times = listed([each.known(format_ns) for each in fastest], "or")
-        rows.append((words, " to ".join(ends), names, times))
-    equal: list[Candidate] = next((fastest[:2] for _, _, fastest in spans if len(fastest) > 1), [])
-    return TextTable(
-        "Which transport for which size?",
-        ("class", "messages", "fastest", "time of the shortest"),
-        text_rows(rows),
-        notes=("By ping-pong. Probably: their intervals overlap.", *_to_settle(material, equal)),
-    )
-
-
-def _spans(curves: Sequence[CurveData]) -> list[tuple[list[int], list[Candidate]]]:
-    """The sizes that all curves of a class have, divided where the fastest changes; with its figure of the first."""
-    spans: list[tuple[list[int], list[Candidate]]] = []
-    for size in sorted(set.intersection(*(set(curve.times_ns) for curve in curves)) - {0}):
-        fastest = _fastest(curves, size)
-        if spans and {each.transport for each in fastest} == {each.transport for each in spans[-1][1]}:
-            spans[-1][0].append(size)
-        else:
-            spans.append(([size], fastest))
-    return spans
-
-
-def _to_settle(material: Material, equal: Sequence[Candidate]) -> Iterable[str]:
-    """How to learn which of two transports is faster, where hockney can measure them here."""
-    info, names = material.run.info, [each.transport for each in equal]
-    if names and not (info.is_imported or info.plan.get("virtual") or any(split_placed(name)[1] for name in names)):
-        sides = ("--base-transport", names[0], "--new-transport", names[1])
-        words = ("hockney", "compare", "--interleave", "pingpong", *sides, *same_hosts(info.plan))
-        command = material.command_line(Fix("measure variants", words, run_facts=info.facts))
-        yield f"To settle which of two is faster, measure them in alternation: `{command}`."
-
-
 def _known(value: Estimate, text: Callable[[float], str], *, is_range: bool) -> str:
     return " ".join(filter(None, figure_text(value, text, is_range=is_range)))
 
 
-def _names(material: Material, leaders: Sequence[Candidate], word: str) -> str:
-    """`Open MPI 4.1.4 and MPICH 4.0.2 (1 MiB)`, with the size of those that have another than the first."""
-    names = [
-        material.name_of(each.transport) + f" ({format_bytes(each.bytes)})" * (each.bytes != leaders[0].bytes)
-        for each in leaders
-    ]
-    return listed(names, word)
-
-
-def _on(material: Material, leaders: Sequence[Candidate]) -> str:
+def _on(material: Material, best: Sequence[Candidate]) -> str:
     """` on Open MPI 4.1.4`, or `: Open MPI 4.1.4 and MPICH 4.0.2 are equal within their intervals`."""
-    names = _names(material, leaders, "and")
-    bounds = "ranges" if any(each.is_range for each in leaders) else "intervals"
-    return f": {names} are equal within their {bounds}" if len(leaders) > 1 else f" on {names}"
+    names = names_text(material, best, "and")
+    bounds = "ranges" if any(each.is_range for each in best) else "intervals"
+    return f": {names} are equal within their {bounds}" if len(best) > 1 else f" on {names}"
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------------------
@@ -259,9 +154,9 @@ def _verdict(material: Material, latency: Sequence[Candidate], rate: Sequence[Ca
         yield "No figure of this run has a confidence interval in one machine state yet, so there is no verdict."
         return
     speeds = []
-    for leaders, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
-        if leaders:
-            speeds.append(f"{leaders[0].what} {verb} {leaders[0].known(text)}{_on(material, leaders)}")
+    for best, verb, text in ((latency, "takes", format_ns), (rate, "reach", format_rate)):
+        if best:
+            speeds.append(f"{best[0].what} {verb} {best[0].known(text)}{_on(material, best)}")
     if speeds:
         joined = "; ".join(speeds)
         yield f"{joined[0].upper()}{joined[1:]}."
@@ -316,11 +211,11 @@ def _certainty(material: Material) -> str:
 
 
 def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Candidate]) -> Iterable[Card]:
-    for question, leaders, text in (("Latency", latency, format_ns), ("Bandwidth", rate, format_rate)):
-        if leaders:
-            what = leaders[0].what.rstrip(",").removeprefix("a message of ")
-            value, bounds = figure_text(leaders[0].value, text, is_range=leaders[0].is_range)
-            yield Card(question, value, f"{what}{_on(material, leaders)}{', ' * bool(bounds)}{bounds}")
+    for question, best, text in (("Latency", latency, format_ns), ("Bandwidth", rate, format_rate)):
+        if best:
+            what = best[0].what.rstrip(",").removeprefix("a message of ")
+            value, bounds = figure_text(best[0].value, text, is_range=best[0].is_range)
+            yield Card(question, value, f"{what}{_on(material, best)}{', ' * bool(bounds)}{bounds}")
     run, spread = material.run, precision_reached(material.run)
     if 0 < spread < math.inf:  # a model's is 0
         detail = f"half of all figures (95\N{NO-BREAK SPACE}%, {launches_text(run)})"

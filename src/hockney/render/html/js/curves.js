@@ -3,10 +3,10 @@
 
 const long = data.curves.filter((curve) => curve.drawn);
 const groupName = ({ pattern, ranks }) => `${pattern}, ${ranks} rank${ranks === 1 ? "" : "s"}`;
-const MANY = 12; // curves: each chart then takes the whole width
 const several = data.runs.length > 1;
 const copy = long.find((curve) => curve.pattern === "memcpy" && curve.main);
-const choice = { group: "", transports: new Set(), states: new Set(), runs: new Set(data.runs.map((run) => run.id)), fits: true };
+const choice = { group: "", transports: new Set(), states: new Set(), runs: new Set(data.runs.map((run) => run.id)), fits: true, isRate: false };
+const runNames = new Map(data.runs.map((run) => [run.id, run.name]));
 
 function inGroup() {
   return long.filter((curve) => groupName(curve) === choice.group);
@@ -18,7 +18,7 @@ function shownCurves() {
 }
 function curveName(curve) {
   const parts = [data.transports[curve.t].name];
-  if (several) parts.push(`run ${curve.run}`);
+  if (several) parts.push(runNames.get(curve.run));
   if (!curve.main) parts.push(curve.state);
   return parts.join(", ");
 }
@@ -27,6 +27,11 @@ function curveName(curve) {
 function dashOf(curve) {
   const run = data.runs.findIndex((each) => each.id === curve.run);
   return run || !curve.main ? DASHES[1 + (run + (curve.main ? 1 : 0)) % 2] : "";
+}
+// Each run has its own colours where there are enough.
+function placeIn(curve) {
+  const count = data.transports.length, run = data.runs.findIndex((each) => each.id === curve.run);
+  return curve.t + (count * data.runs.length <= COLORS ? run * count : 0);
 }
 
 const SIZE_AXIS = { title: "message size", unit: "bytes", scale: "log2" };
@@ -43,7 +48,7 @@ function lineOf(curve, isRate) {
     const ends = isRate ? [time, high, low].map((each) => rateOf(curve, size, each)) : [time, low, high];
     return [size, ...ends, curve.ranges.includes(size)];
   });
-  return { name: curveName(curve), kind: "measured", labels: [], place: curve.t, dash: dashOf(curve), points: points.filter(([size]) => size > 0 || !isRate), curve };
+  return { name: curveName(curve), kind: "measured", labels: [], place: placeIn(curve), dash: dashOf(curve), points: points.filter(([size]) => size > 0 || !isRate), curve };
 }
 
 // Fitted segments as thin dark lines over the curve, protocol switches as marks at the first size beyond.
@@ -65,11 +70,9 @@ function extras(chart, lines, isRate) {
       const at = curve.x.indexOf(change.above);
       if (at < 0) continue;
       const y = isRate ? rateOf(curve, change.above, curve.y[at]) : curve.y[at];
-      const text = `switch ${bytesText(change.below)} – ${bytesText(change.above)}`;
       made.push({
         type: "scatter", data: [[placed(chart.x, change.above), placed(chart.y, y)]], symbol: "circle", symbolSize: 15, silent: true, tooltip: { show: false },
-        itemStyle: { color: "transparent", borderColor: look(curve.t).color, borderWidth: 2, borderType: change.answer === "suspected" ? [3, 2] : "solid" }, z: 5,
-        label: { show: lines.length <= 3 && isWide(), formatter: text, position: "top", color: colors.soft, fontSize: 11, distance: 2 },
+        itemStyle: { color: "transparent", borderColor: look(placeIn(curve)).color, borderWidth: 2, borderType: change.answer === "suspected" ? [3, 2] : "solid" }, z: 5,
       });
     }
   }
@@ -92,9 +95,17 @@ function references(lines, isRate) {
 }
 
 function legendOfReferences() {
-  const meanings = { floor: "the floor", memcpy: `memcpy, a copy of that size within one rank${several && copy ? ` of run ${copy.run}` : ""}` };
+  const meanings = { floor: "the floor", memcpy: `memcpy, a copy of that size within one rank${several && copy ? ` (${runNames.get(copy.run)})` : ""}` };
   const texts = references(shownCurves().map((curve) => lineOf(curve, false)), false).map(({ name }) => meanings[name]);
   return texts.length ? ` Dashed in grey: ${texts.join("; ")}.` : "";
+}
+// Which curves have one, and where: a label at the ring would lie on a curve.
+function switchesText() {
+  const shown = shownCurves().filter((curve) => curve.main);
+  const texts = data.switches.filter(() => choice.fits).flatMap((fit) => shown
+    .filter((curve) => ["run", "t", "pattern", "ranks"].every((key) => fit[key] === curve[key]))
+    .map((curve) => `${curveName(curve)} ${bytesText(fit.below)} to ${bytesText(fit.above)}${fit.answer === "suspected" ? " (suspected)" : ""}`));
+  return texts.length ? ` Rings are protocol switches: ${texts.join("; ")}.` : "";
 }
 function definition() {
   const pattern = choice.group.split(/[ ,]/)[0];
@@ -107,7 +118,40 @@ function curvesOption(isRate, width) {
   if (!lines.some((line) => line.points.some(([size]) => size > 0))) return emptyOption(isRate && shownCurves().length ? "This pattern has no rate." : "Nothing is switched on.");
   const option = optionOf(chart, [...lines, ...references(lines, isRate)], [], definition(), width);
   option.series.push(...extras(chart, lines, isRate));
+  const strips = hasStrips() && !isRate ? data.strips : [];
+  option.grid.bottom += STRIP_HEIGHT * strips.length;
+  option.series.push(...strips.flatMap((strip, row) => stripSeries(chart, strip, row, width)));
   return option;
+}
+
+// ---- the fastest at each size, under the axis -------------------------------------------------------------------------
+
+const STRIP_HEIGHT = 24, STRIP_TOP = 46; // below the plot: after ticks and title of the axis
+
+function hasStrips() {
+  return choice.group === "pingpong, 2 ranks" && !several && data.strips.length > 0;
+}
+function stripSeries(chart, { name, spans }, row, width) {
+  const colors = theme();
+  const common = { type: "custom", silent: true, clip: false, tooltip: { show: false }, z: 2 };
+  const place = ({ x, y, width: wide, height }) => ({ left: x, right: x + wide, top: y + height + STRIP_TOP + STRIP_HEIGHT * row });
+  const text = (words, x, y, fill, more) => ({ type: "text", style: { text: words, x, y, verticalAlign: "middle", fill, fontSize: 12, ...more } });
+  return [{
+    ...common,
+    data: spans.map(([first]) => [placed(chart.x, first), 0]),
+    renderItem: ({ coordSys, dataIndex }, api) => {
+      const [first, last, best, words] = spans[dataIndex], { left, right, top } = place(coordSys);
+      const at = (size) => Math.min(right, Math.max(left, api.coord([placed(chart.x, size), 0])[0]));
+      const from = at(first) + 1, to = at(last) - 1, high = (STRIP_HEIGHT - 4) / best.length;
+      const boxes = best.map((each, number) => ({ type: "rect", shape: { x: from, y: top + number * high, width: to - from, height: high }, style: { fill: look(each).color, opacity: 0.28 } }));
+      const label = 6.6 * words.length < to - from - 8 ? [text(words, (from + to) / 2, top + 10, colors.ink, { align: "center" })] : [];
+      return { type: "group", children: [...boxes, ...label] };
+    },
+  }, {
+    ...common,
+    data: isWide() ? [[placed(chart.x, spans[0][0]), 0]] : [],
+    renderItem: ({ coordSys }) => text(name, place(coordSys).right + 16, place(coordSys).top + 10, colors.soft, { width: width - place(coordSys).right - 18, overflow: "truncate" }),
+  }];
 }
 function emptyOption(text) {
   return { xAxis: { show: false }, yAxis: { show: false }, series: [], graphic: [], title: [], aria: {}, tooltip: { show: false }, textStyle: {}, empty: text };
@@ -159,7 +203,7 @@ function curveControls() {
   }
   if (several) {
     parts.push(element("fieldset", {}, element("legend", {}, "Runs"), ...data.runs.map((run) =>
-      checkbox(`run ${run.id}${run.label ? ` (${run.label})` : ""}`, choice.runs.has(run.id), toggled(choice.runs, run.id, updateCurves)))));
+      checkbox(run.name, choice.runs.has(run.id), toggled(choice.runs, run.id, updateCurves)))));
   }
   if (data.segments.length) {
     parts.push(checkbox("fitted segments and switches", choice.fits, (isOn) => {
@@ -178,18 +222,32 @@ function chooseGroup(name, transports) {
   updateCurves();
 }
 function updateCurves() {
-  document.querySelector("#curves .pair").classList.toggle("stacked", shownCurves().length > MANY);
-  for (const id of ["curve-time", "curve-rate"]) redraw(document.getElementById(id));
+  redraw(document.getElementById("curve-chart"));
+  document.getElementById("curve-legend").replaceChildren(...shownCurves().map((curve) => element("span", {}, swatch(placeIn(curve)), curveName(curve))));
   const details = document.getElementById("curve-table");
   if (details.open) details.dispatchEvent(new Event("toggle"));
-  document.getElementById("curve-note").textContent = `${definition()} Bands are 95 % confidence intervals or, where one machine state has too few measurements, ranges (‡); dotted lines fitted segments, rings protocol switches (broken: suspected).${legendOfReferences()} A size of 0 B is in the table only.`;
+  const strips = hasStrips() && !choice.isRate ? " Under the axis: the fastest of each class; two colours where intervals overlap." : "";
+  document.getElementById("curve-title").textContent = `${choice.isRate ? "Bandwidth" : "Time"} over message size: ${choice.group}`;
+  document.getElementById("curve-note").textContent = `${definition()}${strips} Bands are 95\u00a0% confidence intervals or, where one machine state has too few measurements, ranges (‡); dotted lines are fitted segments.${switchesText()}${legendOfReferences()} A size of 0\u00a0B is in the table only.`;
+}
+function quantityToggle() {
+  const buttons = ["Time", "Bandwidth"].map((text, number) => {
+    const button = element("button", { type: "button", "aria-pressed": String(number === 0) }, text);
+    button.addEventListener("click", () => {
+      choice.isRate = number === 1;
+      buttons.forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
+      updateCurves();
+    });
+    return button;
+  });
+  document.getElementById("curve-toggle").append(...buttons);
 }
 function startCurves() {
   if (!long.length) return;
   const first = long.find((curve) => curve.pattern === "pingpong" && curve.ranks === 2) || long[0];
   choice.group = groupName(first);
-  show(document.getElementById("curve-time"), (width) => curvesOption(false, width));
-  show(document.getElementById("curve-rate"), (width) => curvesOption(true, width));
+  quantityToggle();
+  show(document.getElementById("curve-chart"), (width) => curvesOption(choice.isRate, width));
   chooseGroup(choice.group);
   fillTable(document.getElementById("curve-table"), "curves over message size", curvesTable);
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hockney.analysis.explain.curve import MeasuredCurve
-from hockney.report.html.charts import Axis, Chart, Line, View, chart
-from hockney.report.html.material import Material
+from hockney.report.charts import Axis, Chart, Line, View, chart
+from hockney.report.page.material import Material
 from hockney.results.traits import transport_traits
 from hockney.units import format_bytes
 

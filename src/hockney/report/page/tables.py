@@ -9,8 +9,8 @@ from typing import Any
 
 from hockney.analysis.impact import impacts_of
 from hockney.model import PointStatus
-from hockney.report.html.material import Material
-from hockney.report.html.summary import utc
+from hockney.report.page.material import Material
+from hockney.report.page.summary import utc
 from hockney.report.impacts import background_text, impact_table
 from hockney.report.sheet import MARKS, OTHER_STATE, Row, Sheet, SheetColumn, Value, marks_text
 from hockney.report.table import Cell, TextTable, text_rows

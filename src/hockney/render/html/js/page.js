@@ -110,8 +110,27 @@ window.addEventListener("resize", () => {
   if (window.innerWidth === width) return; // a phone's bars that come and go
   width = window.innerWidth;
   clearTimeout(waiting);
-  waiting = setTimeout(repaint, 120);
+  waiting = setTimeout(() => {
+    foldFilters();
+    repaint();
+  }, 120);
 });
+
+// ---- commands, and the filter on a narrow page ------------------------------------------------------------------------
+
+for (const command of document.querySelectorAll("code.command")) {
+  if (!navigator.clipboard) break; // of a page that is not read from a safe place
+  const copyButton = element("button", { type: "button", class: "copy", "aria-label": `Copy: ${command.textContent}` }, "Copy");
+  copyButton.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(command.textContent);
+    copyButton.textContent = "Copied";
+    setTimeout(() => { copyButton.textContent = "Copy"; }, 1500);
+  });
+  command.after(copyButton);
+}
+function foldFilters() {
+  for (const filter of document.querySelectorAll("details.filter")) filter.open = isWide();
+}
 
 // ---- the CSV ----------------------------------------------------------------------------------------------------------
 
@@ -142,6 +161,7 @@ document.getElementById("csv").addEventListener("click", () => {
 
 // ---- go ---------------------------------------------------------------------------------------------------------------
 
+foldFilters();
 startCurves();
 for (const target of document.querySelectorAll("[data-chart]")) startChart(target);
 for (const box of document.querySelectorAll("[data-matrix]")) startMatrix(box, data.matrices[Number(box.dataset.matrix)]);

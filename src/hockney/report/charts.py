@@ -17,6 +17,8 @@ Unit = Literal["ns", "bytes", "bytes/s", "count", "share", "ratio", "unix_s", "p
 Scale = Literal["log2", "log10", "linear", "names", "tail", "time"]
 Kind = Literal["measured", "model", "published", "reference"]
 Form = Literal["lines", "points", "bars", "intervals"]
+COLORS = 10
+DASHES = ("", "7 4", "2 3")  # of the first run, and of further ones
 PointValues = tuple[float, float] | tuple[float, float, float | None, float | None]
 """x, y, and the interval of the value where it may have one."""
 
@@ -40,6 +42,18 @@ class Line:
     transport: str | None = None
     labels: tuple[str, ...] = ()  # the names of points that have one
     color: int | None = None  # where no transport chooses it, and its place among the lines does not
+    dash: str = ""  # of a further run
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A row under the axis of sizes, of the transports of a class: spans with both ends, the fastest, and a text.
+
+    Several are the fastest where their intervals overlap.
+    """
+
+    name: str
+    spans: Sequence[tuple[float, float, tuple[str, ...], str]]
 
 
 @dataclass(frozen=True)
@@ -50,6 +64,7 @@ class View:
     lines: Sequence[Line]
     names: Sequence[str] = ()
     y: Axis | None = None
+    strips: Sequence[Strip] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,15 @@ class Chart:
     y: Axis
     views: Sequence[View]
     note: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A view of a chart, or a matrix. `name` is that of its file, `source` names the run."""
+
+    name: str
+    shown: tuple[Chart, View] | PairValues
+    source: str = ""
 
 
 def chart(name: str, kind: Form, x: Axis, y: Axis, views: Sequence[View], **facts: object) -> Chart:
@@ -99,7 +123,8 @@ def chart_json(chart: Chart) -> dict[str, Any]:
         "x": asdict(chart.x),
         "views": [
             {
-                **vars(view),
+                "name": view.name,
+                "names": view.names,
                 "y": asdict(view.y or chart.y),
                 "lines": [
                     {

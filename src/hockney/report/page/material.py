@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.explain.curve import Reading
@@ -11,7 +13,8 @@ from hockney.analysis.explain.read import read_run
 from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.repeat import resume
 from hockney.errors import Fix, HockneyError
-from hockney.report.html.curves import CurveData, curves_of
+from hockney.report.charts import COLORS, DASHES
+from hockney.report.page.curves import CurveData, curves_of
 from hockney.report.names import readable_names
 from hockney.report.rates import rates_table
 from hockney.report.sheet import Sheet, make_sheet
@@ -43,12 +46,38 @@ class Material:
     def name_of(self, transport: str, run: int | None = None) -> str:
         """The readable name of a transport; where there are several runs with that of its run, if it is given."""
         name = self.names.get(transport, transport)
-        return f"{name}, run {run}" if self.others and run is not None else name
+        return f"{name}, {self.run_names[run]}" if self.others and run is not None else name
 
     @property
     def runs(self) -> tuple[Run, ...]:
         """All runs, the first one first."""
         return (self.run, *self.others)
+
+    @functools.cached_property
+    def run_names(self) -> dict[int, str]:
+        """What distinguishes each run: the one or two variables that differ, its label, or its number."""
+        environments = [each.facts.get("environment") or {} for each in self.runs]
+        known = dict.fromkeys(name for environment in environments for name in environment)
+        differing = [name for name in known if len({each.get(name) for each in environments}) > 1]
+        settings = [
+            ", ".join(f"{name.removeprefix('OMPI_MCA_')}={each[name]}" for name in differing if name in each)
+            for each in environments
+        ]
+        labels, numbers = [each.label or "" for each in self.runs], [f"run {each.id}" for each in self.runs]
+        named = [settings] * (len(differing) <= 2) + [labels] * all(labels)
+        distinct = next((names for names in named if len(set(names)) == len(names)), numbers)
+        return {each.id: name or "default" for each, name in zip(self.runs, distinct, strict=True)}
+
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """The places of transports in the list of colours."""
+        return {name: place for place, name in enumerate(dict.fromkeys(curve.transport for curve in self.curves))}
+
+    def look(self, transport: str, run: int) -> dict[str, Any]:
+        """The colour and the dashes of a curve: those of its transport and run."""
+        number, count = [each.id for each in self.runs].index(run), len(self.places)
+        shift = number * count if count * len(self.runs) <= COLORS else 0
+        return {"color": self.places[transport] + shift, "dash": DASHES[number % len(DASHES)]}
 
 
 def material_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hockney.model import RunStatus
-from hockney.report.html.charts import Axis, Chart, Line, PointValues, View, bounds_of, chart
-from hockney.report.html.curves import curves_of
-from hockney.report.html.material import Material
+from hockney.report.charts import Axis, Chart, Line, PointValues, View, bounds_of, chart
+from hockney.report.page.curves import curves_of
+from hockney.report.page.material import Material
 from hockney.units import format_bytes
 
 _RUNS_MAX, _VIEWS_MAX = 60, 40

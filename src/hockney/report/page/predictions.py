@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from hockney.analysis.predict.fit import Fit
 from hockney.errors import HockneyError
 from hockney.measure.predict import Validation, fit_to_check, validate
-from hockney.report.html.charts import Axis, Chart, Line, View, chart
-from hockney.report.html.material import Material
+from hockney.report.charts import Axis, Chart, Line, View, chart
+from hockney.report.page.material import Material
 from hockney.report.table import TextTable, text_rows
 from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
 from hockney.stats.fit import NoFit

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hockney.render.drawing import drawn_view
+from hockney.render.svg import svg
+from hockney.render.terminal import whole
+from hockney.report.page import ReportPage
 from hockney.units import printable
 
 _FOLDER = Path(__file__).parent
@@ -17,11 +21,12 @@ _SCRIPTS = ("vendor/echarts.min.js", "js/base.js", "js/draw.js", "js/curves.js",
 _STYLE = "page.css"
 
 
-def rendered(data: Mapping[str, Any], sections: Mapping[str, Any]) -> str:
+def html_page(page: ReportPage) -> str:
     """The page as text."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
+    colors = {name: f"var(--{name})" for name in light_colors()}
     scripts = [_inlined(name) for name in _SCRIPTS]
     style = _inlined(_STYLE)
     environment = Environment(
@@ -33,13 +38,15 @@ def rendered(data: Mapping[str, Any], sections: Mapping[str, Any]) -> str:
         finalize=_shown,
     )
     environment.filters["prose"] = _prose
+    environment.filters["kind"] = lambda block: type(block).__name__
     return environment.get_template("page.html.jinja").render(
-        sections,
+        page.sections,
         policy=policy(scripts, style),
         style=Markup(style),  # our own file
         scripts=[Markup(script) for script in scripts],
-        data=Markup(json_block(data)),  # nothing in it ends the element
+        data=Markup(json_block(page.data)),  # nothing in it ends the element
         json_attribute=lambda value: json.dumps(_clean(value)),
+        static=lambda chart: Markup(svg(drawn_view(chart, chart.views[0], page.places), colors)),  # escapes its texts
     )
 
 
@@ -51,14 +58,14 @@ def light_colors() -> dict[str, str]:
 
 def _shown(value: Any) -> Any:
     """A value of the page's; a text from outside without characters that steer a reader's screen."""
-    return printable(value) if type(value) is str else value  # Markup is our own
+    return whole(printable(value)) if type(value) is str else value  # Markup is our own
 
 
 def _prose(text: str) -> Any:
     """A sentence, with text in backquotes as code."""
     from markupsafe import Markup, escape
 
-    parts = str(escape(printable(text))).split("`")
+    parts = str(escape(whole(printable(text)))).split("`")
     if len(parts) % 2 == 0:  # a single one is no quotation
         return Markup("`".join(parts))  # escaped above
     quoted = (f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))

@@ -9,7 +9,7 @@ from typing import Any
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.errors import Fix
 from hockney.report.findings import cause_of, check_name, evidence_of, gap_text, grouped, note_text, others_of, title_of
-from hockney.report.html.material import Material
+from hockney.report.page.material import Material
 
 _CHARTS = {  # that show a finding best, by its code
     "slow rank or pair": "matrix",

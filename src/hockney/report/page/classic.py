@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockney.report.classic import ClassicReport, make_report
 from hockney.report.classic.screen import all_tables, first_page, footnotes
-from hockney.report.html.material import Material
+from hockney.report.page.material import Material
 from hockney.report.table import TextTable
 
 

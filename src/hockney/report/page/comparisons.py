@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.report import changes
-from hockney.report.html.charts import Axis, Chart, Line, View
-from hockney.report.html.material import Material
-from hockney.report.table import TextTable, text_rows
+from hockney.report.document import Block, Text
+from hockney.report.documents.comparison import comparison_document
+from hockney.report.charts import Axis, Chart, Line, View
+from hockney.report.page.material import Material
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 
@@ -20,40 +20,28 @@ _RANGES_MAX = 40  # of a chart
 
 @dataclass(frozen=True)
 class ComparisonItem:
-    """A comparison in words; without a table where the summary says why there is none."""
+    """A comparison: what `hockney compare` says, or the sentence why there is none."""
 
     title: str
-    summary: str
-    table: TextTable | None = None
-    changed: Sequence[str] = ()
-    load: Sequence[str] = ()
+    blocks: tuple[Block, ...]
 
 
 def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart]]:
     """One item and one chart for each other run; no chart where nothing has an interval."""
     items, charts = list[ComparisonItem](), list[Chart]()
     for number, other in enumerate(material.others, 1):
-        title = f"{material.run.name} and {other.name}"
+        before, after = (material.run_names[run.id] for run in (material.run, other))
+        title = f"{before} → {after}" if f"run {other.id}" != after else f"{material.run.name} and {other.name}"
         try:
             comparison = compare_runs(material.results.store, material.run.id, other.id)
         except UsageError as error:
-            items.append(ComparisonItem(title, f"{str(error)[:1].upper()}{str(error)[1:]}."))
+            items.append(ComparisonItem(title, (Text(f"{str(error)[:1].upper()}{str(error)[1:]}."),)))
             continue
-        items.append(_item(title, comparison))
+        items.append(ComparisonItem(title, tuple(comparison_document(comparison, everything=False))))
         if any(alike.ratio for alike in comparison.ranges):
-            change = f"Change from {material.run.name} to {other.name}"
+            change = f"Change from {before} to {after}"
             charts.append(_chart(f"comparison-{number}", change, comparison))
     return items, charts
-
-
-def _item(title: str, comparison: Comparison) -> ComparisonItem:
-    ranges = sorted(comparison.ranges, key=lambda alike: (_ORDER.index(alike.verdict), -abs(_change(alike))))
-    names = changes.names_of(comparison)
-    columns = ("series", f"run {comparison.base}", f"run {comparison.new}", "change (95 % interval)", "verdict")
-    table = TextTable(title, columns, text_rows(changes.row(alike, comparison, names) for alike in ranges))
-    changed, load = changes.differences_texts(comparison), changes.load_sentences(comparison)
-    sentences = f"{changes.counts_text(comparison)}.", changes.nothing_sentence(comparison), changes.footer(comparison)
-    return ComparisonItem(title, " ".join(filter(None, sentences)), table, changed, load)
 
 
 def _change(alike: Range) -> float:

@@ -33,7 +33,8 @@ function isDrawable(axis, value) {
 function ticksOf(axis, low, high, most) {
   if (axis.scale === "tail") return TAIL_TICKS.map(tail).filter((tick) => tick <= high + 0.01);
   if (axis.scale === "log2") {
-    const step = Math.max(1, Math.ceil((high - low) / Math.max(most - 1, 1)));
+    let step = axis.unit === "bytes" && high - low > 4 ? 2 : 1; // every power of four, or every second one
+    while ((high - low) / step > most - 1) step *= 2;
     const ticks = [];
     for (let tick = Math.ceil(low - 1e-9); tick <= high + 1e-9; tick += step) ticks.push(tick);
     return ticks;
@@ -71,7 +72,7 @@ function axisOption(axis, values, isVertical, hasGrid, names, room) {
   };
   if (axis.scale === "names") {
     const longest = 7.5 * Math.max(...names.map((name) => bothEnds(name).length));
-    const label = { ...common.axisLabel, color: colors.ink, formatter: bothEnds, width: Math.min(longest, isWide() ? 210 : 150), overflow: "breakAll", lineHeight: 14, hideOverlap: false };
+    const label = { ...common.axisLabel, color: colors.ink, formatter: bothEnds, width: Math.min(longest, isWide() ? 330 : 150), overflow: "breakAll", lineHeight: 14, hideOverlap: false };
     return { ...common, type: "category", data: names, inverse: true, splitLine: { show: false }, axisLabel: label };
   }
   if (axis.scale === "linear" || axis.scale === "time") {
@@ -105,7 +106,8 @@ function axisOption(axis, values, isVertical, hasGrid, names, room) {
 }
 // Shortens a long name in the middle: the rank or the run is at its end.
 function bothEnds(name) {
-  return name.length > 36 ? `${name.slice(0, 24)}…${name.slice(-11)}` : name;
+  const most = isWide() ? 56 : 36;
+  return name.length > most ? `${name.slice(0, most - 12)}…${name.slice(-11)}` : name;
 }
 function tickText(axis, text) {
   return axis.unit === "ns" || axis.unit === "bytes/s" ? text.replace(/\.0+(?= )/, "").replace(/(\.\d*[1-9])0+(?= )/, "$1") : text;
@@ -337,14 +339,14 @@ function optionOf(chart, lines, names, note, width) {
   const sums = barSums(chart.kind === "bars" ? lines : []);
   const hasEndLabels = chart.kind === "lines" && isWide() && (lines.length > 1 || lines.some((line) => line.isNamed));
   const longest = Math.max(0, ...lines.filter((line) => line.kind !== "published").map((line) => labelOf(line).length));
-  const right = hasEndLabels ? Math.min(230, 30 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
+  const right = hasEndLabels ? Math.min(270, 30 + 7 * longest) : chart.kind === "bars" ? 64 : 24;
   const makers = { lines: (line) => lineSeries(chart, line, line.place, hasEndLabels ? width - right + 16 : 0, width, lines.length === 1), points: (line) => pointSeries(chart, line, line.place, apart), bars: (line) => barSeries(chart, line, sums), intervals: (line) => intervalSeries(chart, line) };
   return {
     animation: false,
     hasLabels: chart.kind === "points",
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
     grid: { left: 12, right, top: chart.y.title ? 34 : 14, bottom: chart.x.title ? 44 : 28, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
-    xAxis: axisOption(chart.x, ends(chart.x, 0), false, chart.kind === "points" || chart.kind === "intervals", names, width - AXIS_WIDTH - right),
+    xAxis: axisOption(chart.x, ends(chart.x, 0), false, true, names, width - AXIS_WIDTH - right),
     yAxis: axisOption(chart.y, ends(chart.y, 1), true, true, names, 0),
     tooltip: {
       trigger: chart.kind === "lines" || chart.kind === "bars" ? "axis" : "item",
@@ -376,6 +378,7 @@ const seen = new IntersectionObserver((entries) => {
 function drawNow(target) {
   const state = drawn.get(target);
   if (state && !state.chart) {
+    target.replaceChildren(); // the picture for readers without scripts
     state.chart = echarts.init(target, null, { devicePixelRatio: Math.max(2, window.devicePixelRatio || 1) });
     walkable(target, state);
     redraw(target);

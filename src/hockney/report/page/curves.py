@@ -10,7 +10,7 @@ from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.fits import FittedLine
 from hockney.analysis.finding import Subject
 from hockney.model import PointStatus
-from hockney.report.html.charts import plain
+from hockney.report.charts import plain
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
 from hockney.stats import MIXED, ROUNDING, Estimate, rate_per_s

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from hockney.archive import machines, reports
 from hockney.machine.files import rows_of
-from hockney.report.html.charts import Axis, Chart, Line, View, chart
-from hockney.report.html.curves import CurveData
-from hockney.report.html.material import Material
+from hockney.report.charts import Axis, Chart, Line, View, chart
+from hockney.report.page.curves import CurveData
+from hockney.report.page.material import Material
 from hockney.results.runs import Run
 
 _SCALE = {"us": 1e3, "MB/s": 1e6}  # to ns and bytes/s

@@ -1,0 +1,395 @@
+"""Draws a chart or a matrix as marks at places, from plain values: SVG and PNG write them, without a browser."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hockney.report.charts import Axis, Chart, Line, Picture, PointValues, Strip, Unit, View, interval_of
+from hockney.report.pairs import PairValues
+from hockney.units import format_bytes, format_ns, format_rate, printable
+
+WIDTH, HEIGHT = 960, 480
+_LEFT, _TOP, _BOTTOM, _ROW = 78, 16, 46, 24  # the room around a plot, and the height of a row of bars
+_LETTER, _LINE = 6.3, 16.0  # the width of a letter and the height of a line of text
+_VERDICTS = {"slower": "c1", "faster": "c0", "inconclusive": "c7", "no difference seen": "c2"}
+_RAMP = ((253, 231, 140), (203, 186, 105), (150, 143, 118), (107, 106, 118), (62, 74, 108), (0, 32, 77))
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a drawing: a line, a filled area, a dot or a text at its points. Colours are names of the page's."""
+
+    kind: Literal["line", "area", "dot", "text"]
+    points: tuple[Place, ...]
+    color: str
+    width: float = 1.0  # of a line; of a dot the radius
+    dash: str = ""
+    opacity: float = 1.0
+    is_hollow: bool = False
+    text: str = ""
+    anchor: Literal["start", "middle", "end"] = "start"
+    is_bold: bool = False
+    rgb: tuple[int, int, int] | None = None  # instead of the colour
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Marks from back to front on a sheet of paper."""
+
+    width: float
+    height: float
+    marks: tuple[Mark, ...]
+
+
+def drawn(picture: Picture, places: Mapping[str, int]) -> Drawing:
+    """A picture with title, note and source; `places` are those of the transports in the list of colours."""
+    if isinstance(picture.shown, PairValues):
+        body = drawn_matrix(picture.shown)
+        titles = [f"All pairs of {picture.shown.ends}", picture.shown.name]
+        note = "Framed pairs are outliers." if picture.shown.framed else ""
+    else:
+        chart, view = picture.shown
+        body, titles, note = drawn_view(chart, view, places), [chart.title, view.name], chart.note
+    heads = [_text(title, 120) for title in titles if title]
+    feet = [*textwrap.wrap(printable(note), 140), _text(picture.source, 130)]
+    top = _LINE * (len(heads) + 1)
+    marks = [Mark("text", ((16, 6 + _LINE * (n + 1)),), "ink", text=text, is_bold=True) for n, text in enumerate(heads)]
+    marks += [_moved(mark, top) for mark in body.marks]
+    below = top + body.height + _LINE
+    marks += [Mark("text", ((16, below + _LINE * n),), "soft", text=text) for n, text in enumerate(feet) if text]
+    return Drawing(body.width, below + _LINE * len(feet), tuple(marks))
+
+
+def _moved(mark: Mark, down: float) -> Mark:
+    return Mark(**{**vars(mark), "points": tuple((x, y + down) for x, y in mark.points)})
+
+
+# ---- axes -----------------------------------------------------------------------------------------------------------
+
+
+def placed(axis: Axis, value: float) -> float:
+    """The place of a value on its axis: of a tail the number of nines."""
+    if axis.scale in ("log2", "log10"):
+        return math.log(value, 2 if axis.scale == "log2" else 10)
+    return -math.log10(max(1 - value, 1e-9)) if axis.scale == "tail" else value
+
+
+def is_drawable(axis: Axis, value: float | None) -> bool:
+    """Logarithms have no zero."""
+    return value is not None and math.isfinite(value) and (value > 0 or not axis.scale.startswith("log"))
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """From values to pixels, with the ticks between: their values and texts."""
+
+    axis: Axis
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def at(self, value: float) -> float:
+        share = (placed(self.axis, value) - self.low) / ((self.high - self.low) or 1.0)
+        return self.first + share * (self.last - self.first)
+
+    def ticks(self, most: int) -> Iterator[tuple[float, str]]:
+        """Every or every second power of four of sizes, decades of others, round values where there are few."""
+        axis, span = self.axis, self.high - self.low
+        if axis.scale == "tail":
+            shares = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+            yield from ((each, f"{100 * each:.6g} %") for each in shares if placed(axis, each) <= self.high + 0.01)
+        elif axis.scale == "log2":
+            step = 2 if axis.unit == "bytes" and span > 4 else 1
+            while span / step > most:
+                step *= 2
+            yield from _texts(axis, (2.0**at for at in range(math.ceil(self.low - 1e-9), int(self.high) + 1, step)))
+        elif axis.scale == "log10" and span >= 0.6:
+            factors = (1,) if span > 2.5 else (1, 3) if span > 1.2 else (1, 2, 5)
+            values = [f * 10.0**d for d in range(math.floor(self.low), math.ceil(self.high) + 1) for f in factors]
+            shown = [value for value in values if self.low <= math.log10(value) <= self.high]
+            yield from _texts(axis, shown[:: max(1, -(-len(shown) // most))])
+        else:
+            ends = (10**self.low, 10**self.high) if axis.scale == "log10" else (self.low, self.high)
+            yield from _texts(axis, _round_values(*ends, min(most, 6)))
+
+
+def _round_values(low: float, high: float, most: int) -> list[float]:
+    rough = (high - low) / max(most, 1) or 1.0
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * unit for factor in (1, 2, 5, 10) if factor * unit >= rough * 0.999)
+    return [step * at for at in range(math.ceil(low / step), math.floor(high / step + 1e-9) + 1)]
+
+
+def _texts(axis: Axis, values: Iterable[float]) -> Iterator[tuple[float, str]]:
+    return ((value, value_text(axis.unit, value)) for value in values)
+
+
+def _scale(axis: Axis, values: Sequence[float], ends: Place) -> _Scale:
+    """Of all values that are drawn; logarithms have a margin."""
+    at = [placed(axis, value) for value in values if is_drawable(axis, value)] or [0.0, 1.0]
+    low, high = min(at), max(at)
+    if axis.scale == "log10":
+        margin = max(0.05, (high - low) * 0.05)
+        low, high = low - margin, high + margin
+    elif axis.scale in ("linear", "tail"):
+        low, high = 0.0, max(high, 1.0) if axis.scale == "tail" else high or 1.0
+    elif low == high:
+        low, high = low - 1, high + 1
+    return _Scale(axis, low, high, *ends)
+
+
+def value_text(unit: Unit, value: float) -> str:
+    """The text of a tick, without trailing zeros: `1 us`, `64 KiB`, `50 %`."""
+    if unit == "bytes":
+        return format_bytes(round(value))
+    if unit == "share":
+        return f"{100 * value:.4g} %"
+    if unit == "unix_s":
+        return time.strftime("%Y-%m-%d", time.gmtime(value))
+    if unit in ("ns", "bytes/s"):
+        text = "0 " if not value else (format_ns if unit == "ns" else format_rate)(value)
+        number, _, name = text.partition(" ")
+        return f"{float(number.replace(',', '')):g} {name}".strip()
+    return f"×{value:.3g}" if unit == "ratio" else f"{value:.4g}"
+
+
+def _text(text: str, most: int = 36) -> str:
+    """A text that may come from outside, on one line; of a long one both ends, since the run comes last."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= most else f"{line[: most - 12]}…{line[-11:]}"
+
+
+# ---- a view of a chart ----------------------------------------------------------------------------------------------
+
+
+def drawn_view(chart: Chart, view: View, places: Mapping[str, int]) -> Drawing:
+    """The plot with its axes; names are at the ends of lines, or in a list at the right."""
+    y_axis = view.y or chart.y
+    has_rows = bool(view.names)
+    names = [line.name for line in view.lines]
+    gutter = 24 + _LETTER * max((len(_text(name)) for name in names), default=0)
+    left = 16 + _LETTER * max(len(_text(name)) for name in view.names) if has_rows else _LEFT
+    strips = view.strips
+    plot = HEIGHT - _TOP - _BOTTOM - _ROW * len(strips)
+    height = _ROW * len(view.names) if has_rows else plot
+    right, bottom = WIDTH - gutter - 56 * (chart.kind == "bars"), _TOP + height
+    points = [point for line in view.lines for point in line.points]
+    shown = [p for p in points if is_drawable(chart.x, p[0]) and (has_rows or is_drawable(y_axis, p[1]))]
+    x_values = [value for point in shown for value in (point[0], *(interval_of(point) if has_rows else ())) if value]
+    if chart.kind == "bars":
+        x_values = [0.0, *_sums(view).values()]
+    x = _scale(chart.x, x_values, (left, right))
+    y = _scale(y_axis, [point[1] for point in shown], (bottom, _TOP))
+    marks = [*_axes(x, None if has_rows else y, left, right, bottom)]
+    for row, name in enumerate(view.names):
+        at = (left - 8, _TOP + _ROW * (row + 0.5) + 4)
+        marks.append(Mark("text", (at,), "ink", text=_text(name), anchor="end"))
+    maker = {"bars": _bars, "intervals": _intervals, "lines": _lines, "points": _lines}[chart.kind]
+    marks += maker(chart, view, x, y, places)
+    marks += _labels(chart, view, x, y, places, right)
+    below = bottom + _BOTTOM
+    for number, strip in enumerate(strips):
+        marks += _strip(strip, x, below + _ROW * number, places, right)
+    return Drawing(WIDTH, below + _ROW * len(strips), tuple(marks))
+
+
+def _axes(x: _Scale, y: _Scale | None, left: float, right: float, bottom: float) -> Iterator[Mark]:
+    room = right - left
+    for value, text in x.ticks(max(3, int(room / 62))):
+        yield Mark("line", ((x.at(value), _TOP), (x.at(value), bottom)), "hair")
+        yield Mark("text", ((x.at(value), bottom + 16),), "soft", text=text, anchor="middle")
+    yield Mark("line", ((left, bottom), (right, bottom)), "faint")
+    yield Mark("text", (((left + right) / 2, bottom + 34),), "soft", text=x.axis.title, anchor="middle")
+    if y is None:
+        return
+    for value, text in y.ticks(9):
+        yield Mark("line", ((left, y.at(value)), (right, y.at(value))), "hair")
+        yield Mark("text", ((left - 8, y.at(value) + 4),), "soft", text=text, anchor="end")
+    yield Mark("text", ((4, _TOP - 4),), "soft", text=y.axis.title)
+
+
+def _place(line: Line, number: int, places: Mapping[str, int]) -> int:
+    """The place in the list of colours of the line with this number in its view."""
+    return places.get(line.transport or "", number) if line.color is None else line.color
+
+
+def _color(chart: Chart, line: Line, number: int, places: Mapping[str, int]) -> str:
+    if chart.kind == "intervals":
+        return _VERDICTS.get(line.name, "c7")
+    if line.kind == "reference":
+        return "soft"
+    is_floor = chart.kind == "bars" and line.transport is None and line.name == "floor"
+    return "floor" if is_floor else f"c{_place(line, number, places) % 10}"
+
+
+def _lines(chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str, int]) -> Iterator[Mark]:
+    """Curves with their bands, and hollow dots of published figures; of the kind "points" only dots."""
+    for number, line in enumerate(view.lines):
+        color = _color(chart, line, number, places)
+        points = [p for p in line.points if is_drawable(chart.x, p[0]) and is_drawable(y.axis, p[1])]
+        at = tuple((x.at(point[0]), y.at(point[1])) for point in points)
+        is_published = line.kind == "published"
+        if is_published or (chart.kind == "points" and line.kind == "measured"):
+            yield from (Mark("dot", (each,), color, 4.5, is_hollow=is_published) for each in at)
+            continue
+        for stretch in _stretches(points, y.axis):
+            edges = [[(x.at(p[0]), y.at(p[end] or 0.0)) for p in stretch] for end in (3, 2)]  # type: ignore[misc]
+            yield Mark("area", (*edges[0], *edges[1][::-1]), color, opacity=0.16)
+        is_thin, is_dashed = line.kind == "reference", line.kind in ("reference", "model")
+        dash = "6 4" if is_dashed else line.dash
+        yield Mark("line", at, color, 1.2 if is_thin else 2.0, dash)
+        if line.kind == "measured" and y.axis.scale != "tail" and len(points) <= 100:
+            yield from (Mark("dot", (each,), color, 2.6) for each in at)
+
+
+def _stretches(points: Sequence[PointValues], axis: Axis) -> list[list[PointValues]]:
+    """The points between gaps, where there is no interval."""
+    found: list[list[PointValues]] = [[]]
+    for point in points:
+        low, high = interval_of(point)
+        if low is not None and is_drawable(axis, low) and is_drawable(axis, high):
+            found[-1].append(point)
+        else:
+            found.append([])
+    return [each for each in found if len(each) > 1 and any(point[2:] != (point[1],) * 2 for point in each)]
+
+
+def _sums(view: View) -> dict[int, float]:
+    """The length of each stacked bar."""
+    sums: dict[int, float] = {}
+    for line in view.lines:
+        for point in line.points:
+            sums[int(point[1])] = sums.get(int(point[1]), 0.0) + point[0]
+    return sums
+
+
+def _bars(chart: Chart, view: View, x: _Scale, _: _Scale, places: Mapping[str, int]) -> Iterator[Mark]:
+    begin: dict[int, float] = {}
+    for number, line in enumerate(view.lines):
+        color = _color(chart, line, number, places)
+        for point in line.points:
+            row, start = int(point[1]), begin.get(int(point[1]), 0.0)
+            begin[row] = start + point[0]
+            yield _box(x.at(start), _TOP + _ROW * row + 4, x.at(begin[row]), _TOP + _ROW * (row + 1) - 4, color)
+    for row, total in _sums(view).items():
+        at = (x.at(total) + 6, _TOP + _ROW * (row + 0.5) + 4)
+        yield Mark("text", (at,), "ink", text=value_text(chart.x.unit, float(f"{total:.3g}")))
+
+
+def _box(left: float, top: float, right: float, bottom: float, color: str, **more: float) -> Mark:
+    return Mark("area", ((left, top), (right, top), (right, bottom), (left, bottom)), color, **more)  # type: ignore[arg-type]
+
+
+def _intervals(chart: Chart, view: View, x: _Scale, _: _Scale, places: Mapping[str, int]) -> Iterator[Mark]:
+    one = x.at(1.0)
+    yield Mark("line", ((one, _TOP), (one, _TOP + _ROW * len(view.names))), "soft")
+    for number, line in enumerate(view.lines):
+        color = _color(chart, line, number, places)
+        for point in line.points:
+            low, high = interval_of(point)
+            y = _TOP + _ROW * (point[1] + 0.5)
+            yield Mark("line", ((x.at(low or point[0]), y), (x.at(high or point[0]), y)), color, 2.5, opacity=0.55)
+            yield Mark("dot", ((x.at(point[0]), y),), color, 4.0)
+
+
+def _labels(
+    chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str, int], right: float
+) -> Iterator[Mark]:
+    """The names of the lines at the right: each beside the end of its line, moved apart; else in a list."""
+    at_ends = chart.kind == "lines"
+    wanted: list[tuple[float, Place | None, str, str]] = []
+    for number, line in enumerate(view.lines):
+        points = [p for p in line.points if is_drawable(chart.x, p[0]) and is_drawable(y.axis, p[1])]
+        if not points and chart.kind in ("lines", "points"):
+            continue
+        end = (x.at(points[-1][0]), y.at(points[-1][1])) if at_ends else None
+        wanted.append((end[1] if end else 0.0, end, _text(line.name), _color(chart, line, number, places)))
+    if len(wanted) == 1 and chart.kind != "lines":
+        return
+    taken = _TOP - 4.0
+    ordered = sorted(wanted, key=lambda each: each[0]) if at_ends else wanted
+    room = y.first - _TOP
+    for number, (height, end, text, color) in enumerate(ordered):
+        most = y.first + 4 - _LINE * (len(ordered) - 1 - number) if room > _LINE * len(ordered) else math.inf
+        taken = max(taken + _LINE, min(height, most)) if at_ends else taken + _LINE
+        edge = right + 56 * (chart.kind == "bars") + 14
+        if end:
+            yield Mark("line", ((end[0], end[1]), (edge - 3, taken)), color, 0.8, opacity=0.5)
+        else:
+            yield Mark("dot", ((edge - 2, taken),), color, 4.0, is_hollow=view.lines[number].kind == "published")
+        yield Mark("text", ((edge + 6 * (not end), taken + 4),), color, text=text)
+
+
+def _strip(strip: Strip, x: _Scale, top: float, places: Mapping[str, int], right: float) -> Iterator[Mark]:
+    """A row under the axis with the fastest of each size: a colour each, and the names where they have room."""
+    for first, last, transports, text in strip.spans:
+        left, end = x.at(first), x.at(last)
+        step = (_ROW - 5) / len(transports)
+        for number, name in enumerate(transports):
+            y = top + step * number
+            yield _box(left + 1, y, end - 1, y + step, f"c{places.get(name, 0) % 10}", opacity=0.3)
+        if len(text) * _LETTER < end - left - 6:
+            yield Mark("text", (((left + end) / 2, top + 14),), "ink", text=text, anchor="middle")
+    yield Mark("text", ((right + 14, top + 14),), "soft", text=strip.name)
+
+
+# ---- a matrix -------------------------------------------------------------------------------------------------------
+
+
+def drawn_matrix(matrix: PairValues) -> Drawing:
+    """A square of cells, dark where slow, on a logarithmic scale; outliers are framed."""
+    count, side, left, top = len(matrix.values), 560.0, 150.0, 40.0
+    known = [value for row in matrix.values.tolist() for value in row if not math.isnan(value)]
+    low, high = min(known, default=1.0), max(known, default=1.0)
+    share = shades(low, high, is_rate=matrix.unit == "bytes/s")
+    cell, names = side / max(count, 1), matrix.names
+    marks = []
+    for a, row in enumerate(matrix.values.tolist()):
+        for b, value in enumerate(row):
+            if not math.isnan(value):
+                box = _box(left + b * cell, top + a * cell, left + (b + 1) * cell, top + (a + 1) * cell, "")
+                marks.append(Mark(**{**vars(box), "rgb": _shade(share(value))}))
+    step = next((each for each in (1, 2, 4, 8, 16, 32, 64, 128) if each * cell >= 30), count)
+    for rank in range(0, count, step):
+        at = (rank + 0.5) * cell
+        marks.append(Mark("text", ((left - 6, top + at + 4),), "soft", text=_text(names[rank], 20), anchor="end"))
+        short = names[rank].partition(" ")[0][-6:]
+        marks.append(Mark("text", ((left + at, top - 8),), "soft", text=short, anchor="middle"))
+    for ranks in matrix.framed:
+        if len(ranks) == 2:
+            for a, b in (ranks, ranks[::-1]):
+                box = _box(left + b * cell, top + a * cell, left + (b + 1) * cell, top + (a + 1) * cell, "strong")
+                marks.append(Mark("line", (*box.points, box.points[0]), "strong", 2.0))
+    for number, value in enumerate((low, math.sqrt(low * high), high)):
+        y = top + 20 + 26 * number
+        box = _box(left + side + 30, y, left + side + 54, y + 22, "")
+        marks.append(Mark(**{**vars(box), "rgb": _shade(share(value))}))
+        text = value_text(matrix.unit, float(f"{value:.3g}"))
+        marks.append(Mark("text", ((left + side + 62, y + 16),), "soft", text=text))
+    return Drawing(WIDTH, top + side + 20, tuple(marks))
+
+
+def shades(low: float, high: float, *, is_rate: bool) -> Callable[[float], float]:
+    """From a value to a share of the ramp, by logarithm; 1 is the slowest, of times the highest."""
+    span = math.log(high / low) or 1.0
+
+    def share(value: float) -> float:
+        of_range = math.log(value / low) / span
+        return 1 - of_range if is_rate else of_range
+
+    return share
+
+
+def _shade(share: float) -> tuple[int, int, int]:
+    place = min(len(_RAMP) - 1.001, max(0.0, share * (len(_RAMP) - 1)))
+    at, rest = int(place), place - int(place)
+    first, second = _RAMP[at], _RAMP[at + 1]
+    red, green, blue = (round(a + rest * (b - a)) for a, b in zip(first, second, strict=True))
+    return red, green, blue
