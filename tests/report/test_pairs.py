@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from matplotlib.patches import Rectangle
 from tests.analysis.health.made import LATENCY_NS, RATE, read_health, store_health
 from tests.builders import make_matrix
 from tests.report.cells import about
 
 from hockney.analysis.pairs import Inconclusive, Outlier, PairClass
-from hockney.render.drawing import Picture, drawn
-from hockney.report.pairs import PairValues, host_values, pair_table, rank_values
+from hockney.render.drawing import drawn
+from hockney.report.charts import Picture
+from hockney.report.pairs import PairValues, host_values, pair_block, rank_values
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval
 
@@ -27,9 +27,9 @@ def inconclusive(a: int, b: int) -> Inconclusive:
 def test_a_pair_has_its_time_from_and_to_and_that_of_the_other_way_where_it_has_none() -> None:
     shown = rank_values(make_matrix(3, {(0, 1): 10.0, (1, 0): 11.0, (1, 2): 12.0}), str)
     np.testing.assert_equal(shown.values, [[np.nan, 10, np.nan], [11, np.nan, 12], [np.nan, 12, np.nan]])
-    table = pair_table(shown)
-    assert table.columns == ("from", "to 0", "to 1", "to 2")
-    assert table.texts[:2] == [["0", "", "10.0 ns", ""], ["1", "11.0 ns", "", "12.0 ns"]]
+    block = pair_block(shown)
+    assert (block.names, block.unit) == (["0", "1", "2"], "ns")
+    assert block.values[:2] == [[None, 10.0, None], [11.0, None, 12.0]]
 
 
 def test_the_words_next_to_a_matrix() -> None:
@@ -97,11 +97,10 @@ def test_in_a_picture_dark_is_slow_and_a_slow_pair_is_framed_both_ways(
 ) -> None:
     values = np.array([[np.nan, 10.0], [1000.0, np.nan]])
     matrix = PairValues("m", "ranks", unit, values, (), (), 0, framed=((0, 1), (0,)))
-    axes, bar = drawn(Picture("m", matrix), {}).axes
-    (image,) = axes.images
-    assert image.get_clim() == (10.0, 1000.0)
-    brightness = {value: sum(image.to_rgba(np.array([[value]]))[0, 0, :3]) for value in (10.0, 1000.0)}
+    marks = drawn(Picture("m", matrix), {}).marks
+    cells = [mark for mark in marks if mark.rgb]
+    brightness = {value: sum(cell.rgb or ()) for value, cell in zip((10.0, 1000.0), cells, strict=False)}
     assert min(brightness, key=brightness.__getitem__) == slow
-    assert [label.get_text() for label in bar.get_yticklabels()] == ticks
-    frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
-    assert sorted(frame.get_xy() for frame in frames) == [(-0.5, 0.5), (0.5, -0.5)]
+    assert [mark.text for mark in marks if mark.text[:1].isdigit() and " " in mark.text] == ticks
+    frames = [min(mark.points) for mark in marks if mark.color == "strong"]
+    assert sorted(frames) == sorted(min(cell.points) for cell in cells[:2])

@@ -16,7 +16,7 @@ from hockney.cli.export import written
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.report import form_of, write_report
 from hockney.cli.show import run_as_json
-from hockney.errors import ExitCode
+from hockney.errors import ExitCode, UsageError
 from hockney.measure import run as running
 from hockney.measure.plan import make_plan
 from hockney.measure.recorder import RunOutcome
@@ -69,8 +69,8 @@ def measure_and_show(
     for option, path in (("--csv", output.csv), ("--report", output.report)):
         if path is not None:
             refuse_output(option, path, [store or default_path()])
-    if output.report is not None:
-        form_of(output.report)
+    if output.report is not None and form_of(output.report) in ("svg", "png"):
+        raise UsageError(f"{output.report}: charts are of a stored run; write them with {typed('report', '--help')}")
     words = None if isinstance(what, str) else transport_words(*what)
     with measuring(store, create=words is not None, quiet=output.quiet, words=words) as (catalogue, results, display):
         if isinstance(what, str):
@@ -166,7 +166,7 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_sea
         nothing = "no search has found its highest rate" if is_search else f"nothing is known to {asked} % yet"
         more = f"; {nothing}.{fixed(further(run))}"
     else:
-        plot = [typed("show", run_id, "--plot")] if plots_of(run, run.series) else []
+        plot = [typed("show", run_id, "--plot")] if any(True for _ in plots_of(run, run.series)) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
     is_early = any(series.status is PointStatus.TIME_UP for series in run.series)

@@ -35,8 +35,8 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
     "form",
     type=OneOf("format", ("html", "md", "svg", "png")),
     metavar="FORMAT",
-    help="html; md: verdict, findings and data sheet of each run as Markdown, for issue trackers; svg or png: a "
-    "picture of each chart. [default: the suffix of FILE]",
+    help="html; md: comparison, verdict, tables and findings of each run as Markdown, for issue trackers; svg or "
+    "png: a picture of each chart. [default: the suffix of FILE]",
 )
 def report(references: tuple[str, ...], output: Path, form: str | None, *, as_json: bool, store: Path | None) -> None:
     """Write an HTML report of runs.
@@ -46,7 +46,7 @@ def report(references: tuple[str, ...], output: Path, form: str | None, *, as_js
     compared with it. RUN is a number, a label, `last` (the default), or `last~1` for the one before.
     """
     with open_results(store) as results:
-        refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png") and not output.suffix)
+        refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png") and not is_one_chart(output))
         form = form_of(output, form)
         runs = [results.run(reference) for reference in references or ("last",)]
         ids = [run.id for run in runs]
@@ -59,6 +59,11 @@ def report(references: tuple[str, ...], output: Path, form: str | None, *, as_js
         show([Text(f"Wrote {output} ({size_bytes / 1e3:,.0f} kB).")])
 
 
+def is_one_chart(output: Path) -> bool:
+    """Whether pictures are one file, which names the chart, and not a folder of all."""
+    return _BY_SUFFIX.get(output.suffix.lower()) in ("svg", "png")
+
+
 def form_of(output: Path, form: str | None = None) -> str:
     """The format to write: as --format says, else as the suffix of the file. Raises UsageError where they differ."""
     suffix = output.suffix.lower()
@@ -66,16 +71,16 @@ def form_of(output: Path, form: str | None = None) -> str:
     if form is None and by_suffix is not None:
         return by_suffix
     if form is None:
-        raise UsageError(f"{output} does not show the format: end its name with .html or .md")
+        raise UsageError(f"{output} does not show the format: end its name with .html, .md, .svg or .png")
     if by_suffix not in (None, form):
         raise UsageError(f"--format {form} contradicts {suffix} of {output}: leave out --format, or use another name")
     return form
 
 
 def write_report(results: Results, runs: Sequence[Run], output: Path, form: str = "html") -> int:
-    """Write the page or pictures of the first run, which the others are compared with; returns their size in bytes.
+    """Write the page, pictures or one chart of the first run, compared with the others; returns the size in bytes.
 
-    Markdown has a section of each run.
+    Markdown has a section of each run after the comparison.
     """
     if form in ("svg", "png"):
         from hockney.render.drawing import drawn
@@ -86,13 +91,14 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
         write = writer(form)
         material = material_of(results, runs[0], runs[1:], command_line)
         pictures = pictures_of(material)
-        if output.suffix:
+        if is_one_chart(output):
             return write(drawn(picture_named(pictures, output.stem), material.places), output)
         return write_pictures(pictures, material.places, output, form, remark)
     if form == "md":
-        from hockney.report.markdown import markdown_report
+        from hockney.render.markdown import markdown
+        from hockney.report.documents.report import report_document
 
-        text = "\n".join(markdown_report(results, run, command_line) for run in runs)
+        text = markdown(report_document(results, runs, command_line))
     else:
         from hockney.render.html.page import html_page
         from hockney.report.page import page_of

@@ -109,7 +109,12 @@ class _Scale:
             step = 2 if axis.unit == "bytes" and span > 4 else 1
             while span / step > most:
                 step *= 2
-            yield from _texts(axis, (2.0**at for at in range(math.ceil(self.low - 1e-9), int(self.high) + 1, step)))
+            first = math.ceil((self.low - 1e-9) / step) * step
+            yield from _texts(axis, (2.0**at for at in range(first, int(self.high + 1e-9) + 1, step)))
+        elif axis.scale == "time":
+            form = "%Y-%m-%d" if span > 6 * 86400 else "%m-%d %H:%M"
+            values = [self.low + span * part / 4 for part in range(5)]
+            yield from ((value, time.strftime(form, time.gmtime(value))) for value in values)
         elif axis.scale == "log10" and span >= 0.6:
             factors = (1,) if span > 2.5 else (1, 3) if span > 1.2 else (1, 2, 5)
             values = [f * 10.0**d for d in range(math.floor(self.low), math.ceil(self.high) + 1) for f in factors]
@@ -151,8 +156,6 @@ def value_text(unit: Unit, value: float) -> str:
         return format_bytes(round(value))
     if unit == "share":
         return f"{100 * value:.4g} %"
-    if unit == "unix_s":
-        return time.strftime("%Y-%m-%d", time.gmtime(value))
     if unit in ("ns", "bytes/s"):
         text = "0 " if not value else (format_ns if unit == "ns" else format_rate)(value)
         number, _, name = text.partition(" ")

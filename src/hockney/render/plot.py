@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hockney.render.heat import FORMATS
 from hockney.render.terminal import is_colored, line_width, wrapped
-from hockney.units import format_bytes, format_ns, format_rate
+from hockney.units import format_bytes
 
 _MARKS = "ox+*#@%&=$abcdefghijklmnpqrstuvwyz"
 _HEIGHT = 22
-_FORMATS: dict[str, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
 
 
 def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> list[str]:
@@ -28,7 +28,7 @@ def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> 
         return []
     import plotext  # 0.4 s
 
-    text: Callable[[float], str] = _FORMATS.get(unit) or (lambda value: f"{value:,.3g} {unit}".strip())
+    text: Callable[[float], str] = FORMATS.get(unit) or (lambda value: f"{value:,.3g} {unit}".strip())
     figure: Any = plotext.figure
     figure.clear()
     plotext.terminal.limit(False, False)

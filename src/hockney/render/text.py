@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from hockney.render import terminal
+from hockney.render.heat import figure_table, heat_lines
 from hockney.render.plot import plot_lines
 from hockney.render.streams import print_line
 from hockney.render.tables import table_lines
@@ -25,6 +26,7 @@ from hockney.report.document import (
     Document,
     Group,
     Item,
+    Matrix,
     More,
     Plot,
     Sentence,
@@ -38,6 +40,7 @@ from hockney.units import counted, printable
 
 _CUT = " …"
 _WIDTH = 100  # of the lines in which a document counts its length
+_FIGURES_MAX = 8  # ends of a matrix whose figures are printed
 _STYLES: dict[Tone, dict[str, Any]] = {
     "strong": {"bold": True},
     "quiet": {"dim": True},
@@ -107,6 +110,10 @@ def _lines(block: Block, *, is_first: bool = False) -> list[str]:
         case Plot():
             lines = plot_lines(block.curves, block.unit)
             return [*_lines(Title(block.title), is_first=is_first), *lines] if lines else []
+        case Matrix():
+            is_small = len(block.names) <= _FIGURES_MAX
+            lines = _lines(figure_table(block)) if is_small else heat_lines(block)
+            return [*_lines(Title(block.title), is_first=is_first), *lines]
         case Group(blocks=blocks):
             return [
                 line for number, each in enumerate(blocks) for line in _lines(each, is_first=is_first and not number)

@@ -113,6 +113,21 @@ class Plot(Block):
 
 
 @dataclass(frozen=True)
+class Matrix(Block):
+    """Values from each of some ends, by rows, to each; None where there is none. `unit` is "ns" or "bytes/s"."""
+
+    title: str
+    names: Sequence[str]
+    values: Sequence[Sequence[float | None]]
+    unit: str
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether the lowest value is the slowest."""
+        return self.unit == "bytes/s"
+
+
+@dataclass(frozen=True)
 class Group(Block):
     """Blocks that are shown or left out together."""
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
 from hockney.analysis.pairs import PairMatrix
+from hockney.report.document import Matrix
 from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
-from hockney.report.table import TextTable, text_rows
 from hockney.stats.interval import Interval
 from hockney.units import format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
-HOSTS_MAX = 16
+HOSTS_MAX = 64
 """More have no matrix that can be read as text."""
 _Unit = Literal["ns", "bytes/s"]
 _TEXTS: Mapping[_Unit, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
@@ -99,12 +99,7 @@ def host_values(health: Health) -> Iterator[PairValues]:
             yield PairValues(name, "hosts", unit, values, known.hosts, (usually,), missing)
 
 
-def pair_table(matrix: PairValues) -> TextTable:
-    """The same as texts, empty where nothing was measured."""
-    text = _TEXTS[matrix.unit]
-    rows = (
-        (name, *("" if math.isnan(value) else text(value) for value in row))
-        for name, row in zip(matrix.names, matrix.values.tolist(), strict=True)
-    )
-    columns = ("from", *(f"to {name}" for name in matrix.names))
-    return TextTable(f"{matrix.name}: {', '.join(matrix.classes)}", columns, text_rows(rows))
+def pair_block(matrix: PairValues, title: str = "") -> Matrix:
+    """The values as a block of a document."""
+    values = [[None if math.isnan(value) else value for value in row] for row in matrix.values.tolist()]
+    return Matrix(title or f"{matrix.name}: {', '.join(matrix.classes)}", matrix.names, values, matrix.unit)

@@ -170,6 +170,15 @@ class Figure:
             share = float(times_slowest[rank] / times_slowest.sum())
         return Tails(p99_ns, p999_ns, rank, share)
 
+    @functools.cached_property
+    def cpu_shares(self) -> list[tuple[float, float]]:
+        """Of each rank: user and system time over wall time, over all its measurements; [] where none is known."""
+        import numpy as np
+
+        times_ns = [(each.cpu_user_ns, each.cpu_system_ns, each.wall_ns) for each in self.samples_of]
+        totals = np.sum(times_ns, axis=0).T.tolist() if times_ns else []  # shape (ranks, 3)
+        return [(user / wall, system / wall) for user, system, wall in totals if wall]
+
     def read(self) -> Figure:
         """Itself, with what its samples tell: the file may be closed later."""
         _ = self.tails

@@ -11,6 +11,7 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
+from hockney.report.page.choices import choices_of, strips_of
 from hockney.report.page.summary import summary_of
 
 LIBRARIES = {"mpi@a": "MPI A", "mpi@b": "MPI B"}
@@ -46,49 +47,46 @@ def test_no_transport_is_called_fastest_where_bounds_overlap(
     more: dict[str, Any] = {"scatter": scatter, "measurements": measurements}
     made = [pingpong(name, 8, time_ns, **more) for name, time_ns in (("mpi@a", 100.0), ("mpi@b", other_ns))]
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
-        summary = summary_of(known)
-    assert summary.choices is not None
-    ((words, sizes, named, time),) = summary.choices.texts
-    assert (words, sizes, named) == (CLASSES[0], "8 B", "probably MPI A or MPI B" if is_equal else "MPI A")
-    assert time.startswith("100 ns")
-    assert time.count(" ns") == 1 + is_equal
+        summary, choices = summary_of(known), choices_of(known)
+    assert choices is not None
+    ((words, short, long),) = choices.texts
+    named = "probably MPI A or MPI B" if is_equal else "MPI A"
+    assert (words, short, long) == (CLASSES[0], f"{named} 100 ns at 8 B", "–")
     (card,) = (card for card in summary.cards if card.question == "Latency")
     place = ": MPI A and MPI B are equal within their intervals" if is_equal else " on MPI A"
     place = place if measurements > 2 else place.replace("intervals", "ranges")
     assert card.detail.startswith(f"8 B{place}, ")
     if measurements > 2:
-        assert f"takes {time.partition(' or ')[0]}{place};" in summary.verdict[0]
+        assert f"{place};" in summary.verdict[0]
     advice = "`hockney compare --interleave pingpong --base-transport mpi@a --new-transport mpi@b`"
-    assert any(advice in note for note in summary.choices.notes) is is_equal
+    assert any(advice in note for note in choices.notes) is is_equal
 
 
-def test_the_fastest_of_a_class_is_that_at_each_size(tmp_path: Path) -> None:
-    """Rows end where it changes, and cover only sizes that every transport of the class has."""
+def test_the_fastest_of_a_class_is_that_at_most_sizes(tmp_path: Path) -> None:
+    """Spans end halfway to where it changes, and cover only sizes that every transport of the class has."""
     times_ns = {
-        "mpi@a": {8: 100.0, 2048: 480.0, 4096: 2130.0, 8192: 5000.0, 1 << 20: 1e5},
-        "mpi@b": {8: 130.0, 2048: 500.0, 4096: 660.0, 8192: 4000.0, 1 << 20: 1.1e5},
+        "mpi@a": {8: 100.0, 64: 100.0, 2048: 480.0, 4096: 2130.0, 8192: 5000.0, 1 << 20: 1e5},
+        "mpi@b": {8: 130.0, 64: 130.0, 2048: 500.0, 4096: 660.0, 8192: 4000.0, 1 << 20: 1.1e5},
         "shm": {8: 50.0},
     }
     made = [pingpong(name, size, time_ns) for name, of in times_ns.items() for size, time_ns in of.items()]
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
-        choices = summary_of(known).choices
+        choices, (strip,) = choices_of(known), strips_of(known)
     assert choices is not None
-    assert [row[:3] for row in choices.texts] == [
-        [CLASSES[0], "8 B to 2 KiB", "MPI A"],
-        [CLASSES[0], "4 KiB to 8 KiB", "MPI B"],
-        [CLASSES[0], "1 MiB", "MPI A"],
-        [CLASSES[2], "8 B", "shm"],
+    assert choices.texts == [
+        [CLASSES[0], "MPI A 100 ns at 8 B; 4 KiB: MPI B", "MPI B 9.53 GB/s at 1 MiB; 1 MiB: MPI A"],
+        [CLASSES[2], "shm 50.0 ns at 8 B", "–"],
     ]
-    assert [row[3].partition(" ±")[0] for row in choices.texts] == ["100 ns", "660 ns", "100 us", "50.0 ns"]
+    ends = [(round(low), round(high), text) for low, high, _, text in strip.spans]
+    assert ends == [(8, 2896, "MPI A"), (2896, 92682, "MPI B"), (92682, 1 << 20, "MPI A")]
 
 
-def test_a_size_at_which_another_is_equal_is_a_row_of_its_own(tmp_path: Path) -> None:
+def test_a_size_at_which_another_is_equal_is_a_span_of_its_own(tmp_path: Path) -> None:
     made = [pingpong("mpi@a", 8, 100.0), pingpong("mpi@b", 8, 130.0)]
     made += [pingpong(name, 1024, 200.0, scatter=0.2) for name in LIBRARIES]
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
-        choices = summary_of(known).choices
-    assert choices is not None
-    assert [row[1:3] for row in choices.texts] == [["8 B", "MPI A"], ["1 KiB", "probably MPI A or MPI B"]]
+        (strip,) = strips_of(known)
+    assert [text for *_, text in strip.spans] == ["MPI A", "probably MPI A or MPI B"]
 
 
 def test_a_rate_is_of_one_size(tmp_path: Path) -> None:

@@ -214,26 +214,38 @@ def plots_document(run: Run, series: Sequence[Series], state: str | None = None)
     """Plots of times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
     main = state or main_state_of(run.series)
     yield from _head(run, series, [], main)
-    plots = plots_of(run, series, state)
-    yield from plots
-    if not plots:
+    plots = None
+    for plots in plots_of(run, series, state):
+        yield plots
+    if plots is None:
         yield Text(f"Nothing to plot: no curve has three sizes or more{f' in state {main}' if main else ''}.")
 
 
-def plots_of(run: Run, series: Sequence[Series], state: str | None = None) -> list[Plot]:
-    """Each plot of a run; a curve has three sizes or more, each above 0 B."""
+def _cpu_percent(figure: Figure) -> float | None:
+    """The CPU time of the rank that uses the most, in per cent of the time that the measurement took."""
+    return max((100 * (user + system) for user, system in figure.cpu_shares), default=0.0) or None
+
+
+_PLOTS: tuple[tuple[str, Callable[[Figure], float | None], str], ...] = (
+    ("Time of {}", lambda figure: figure.time.value, "ns"),
+    ("Rate of {}", lambda figure: figure.bytes_per_s.value if figure.bytes_per_s else None, "bytes/s"),
+    ("CPU time of {}: the busiest rank", _cpu_percent, "%"),
+)
+
+
+def plots_of(run: Run, series: Sequence[Series], state: str | None = None) -> Iterator[Plot]:
+    """Each plot of a run, made when it is asked for; a curve has three sizes or more, each above 0 B."""
     names = readable_names(run.launches.values())
-    plots = []
     for group in groups_of(series):
         name = next(iter(group.values()))[0].point.text()
-        for title, (of, _), unit in (("Time", _TIME, "ns"), ("Rate", _RATES["rate"], "bytes/s")):
+        for title, of, unit in _PLOTS:
             curves: dict[str, list[tuple[int, float]]] = {}
             for transport, members in group.items():
                 sized = (figure for member in members if member.point.bytes for figure in member.figures_in(state))
-                points = {figure.point.bytes: value.value for figure in sized if (value := of(figure)) is not None}
+                points = {figure.point.bytes: value for figure in sized if (value := of(figure)) is not None}
                 curves |= {names[transport]: sorted(points.items())} if len(points) >= 3 else {}
-            plots += [Plot(f"{title} of {name}", curves, unit)] if curves else []
-    return plots
+            if curves:
+                yield Plot(title.format(name), curves, unit)
 
 
 # ---- above and below ------------------------------------------------------------------------------------------------

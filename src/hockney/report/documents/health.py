@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -11,10 +10,12 @@ from hockney.analysis.health import Health, health_of
 from hockney.report.document import Block, Item, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
 from hockney.report.documents.table_kind import TableKind
-from hockney.report.pairs import HOSTS_MAX, host_values, pair_table
+from hockney.report.pairs import HOSTS_MAX, host_values, pair_block
 from hockney.report.table import TextTable, text_rows
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
+
+_FIGURES_MAX = 16  # hosts: more have a table of the slowest
 
 
 def health_json(health: Health) -> dict[str, Any]:
@@ -49,10 +50,10 @@ def health_document(health: Health, run: Run) -> Iterator[Block]:
         f"{counted(len(known.hosts), 'host')}, {known.measured:,} of {counted(known.pairs, 'pair')} measured "
         f"in {format_duration_s(run.measured_s)}"
     )
-    if len(known.hosts) > HOSTS_MAX:
+    if len(known.hosts) <= HOSTS_MAX:
+        yield from map(pair_block, host_values(health))
+    if len(known.hosts) > _FIGURES_MAX:
         yield _slowest(health)
-    else:
-        yield from (replace(pair_table(matrix), fits=False) for matrix in host_values(health))
     count = f"Findings: {len(health.findings)}"
     yield Title(count if health.findings or health.not_checked else "No fault found")
     yield from (finding_bullet([finding]) for finding in health.findings)

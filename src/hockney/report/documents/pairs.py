@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from hockney.analysis.pairs import PairMatrix, pair_matrices
 from hockney.report.document import Block, Text, Title
 from hockney.report.documents.table_kind import TableKind
 from hockney.report.notes import one_launch
-from hockney.report.pairs import pair_table, rank_values
+from hockney.report.pairs import HOSTS_MAX, pair_block, rank_values
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_ns
@@ -41,8 +41,8 @@ def matrix_blocks(matrix: PairMatrix) -> Iterator[Block]:
     floor = "" if matrix.floor_ns is None else f", floor {format_ns(matrix.floor_ns)}"
     values = rank_values(matrix, str)
     title = f"Half a round trip: {values.name} ({matrix.state}{floor})"
-    if matrix.ranks <= 16:
-        yield replace(pair_table(values), title=title, fits=False)
+    if matrix.ranks <= HOSTS_MAX:
+        yield pair_block(values, title)
     else:
         yield Title(title)
         yield Text(f"The matrix of {matrix.ranks} ranks is in --json only.")

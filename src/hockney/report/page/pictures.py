@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from hockney.errors import unknown
+from hockney.errors import UsageError
 from hockney.report.charts import Axis, Chart, Line, Picture, PointValues, Unit, View, bounds_of
 from hockney.report.page import charts_of, matrices_of
 from hockney.report.page.choices import strips_of
@@ -48,7 +48,8 @@ def picture_named(pictures: Sequence[Picture], name: str) -> Picture:
         if wanted in (picture.name, ids.get(picture.name)):
             return picture
     aliases = [alias for alias, of in _ALIASES.items() if of in ids]
-    raise unknown("chart of this run", name, [*aliases, *dict.fromkeys(ids.get(each.name, each.name) for each in pictures)])
+    known = [*aliases, *dict.fromkeys(ids.get(picture.name, picture.name) for picture in pictures)]
+    raise UsageError(f"there is no chart {name!r} of this run; there are {', '.join(known)}")
 
 
 def _file_name(text: str) -> str:

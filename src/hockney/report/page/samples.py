@@ -82,7 +82,7 @@ def cpu_chart(material: Material) -> Chart:
     for name, members in _points_of_two(material):
         rows, user, system = list[str](), list[tuple[float, int]](), list[tuple[float, int]]()
         for series in members:
-            for rank, (of_user, of_system) in enumerate(_cpu_shares(series)):
+            for rank, (of_user, of_system) in enumerate(series.shown.cpu_shares if series.shown else ()):
                 user.append((of_user, len(rows)))
                 system.append((of_system, len(rows)))
                 rows.append(f"{material.name_of(series.point.transport)}, rank {rank}")
@@ -108,12 +108,3 @@ def _points_of_two(material: Material) -> Iterable[tuple[str, list[Series]]]:
         for size in sorted({min(of_pattern), max(of_pattern)}):
             members = groups[pattern, size]
             yield _named(members[0].point), members[:_SERIES_MAX]
-
-
-def _cpu_shares(series: Series) -> list[tuple[float, float]]:
-    """Of each rank: user and system time over wall time, over all measurements in the state that tables show."""
-    import numpy as np
-
-    times_ns = [(each.cpu_user_ns, each.cpu_system_ns, each.wall_ns) for each in _in_table_state(series)]
-    totals = np.sum(times_ns, axis=0).T.tolist() if times_ns else []  # shape (ranks, 3)
-    return [(user / wall, system / wall) for user, system, wall in totals if wall]

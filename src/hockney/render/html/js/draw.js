@@ -36,7 +36,7 @@ function ticksOf(axis, low, high, most) {
     let step = axis.unit === "bytes" && high - low > 4 ? 2 : 1; // every power of four, or every second one
     while ((high - low) / step > most - 1) step *= 2;
     const ticks = [];
-    for (let tick = Math.ceil(low - 1e-9); tick <= high + 1e-9; tick += step) ticks.push(tick);
+    for (let tick = Math.ceil((low - 1e-9) / step) * step; tick <= high + 1e-9; tick += step) ticks.push(tick);
     return ticks;
   }
   const ticks = [];
