@@ -21,8 +21,8 @@ from hockney.report.findings import grouped
 from hockney.report.page.curves import curves_of
 from hockney.report.page.findings import findings_of
 from hockney.report.page.material import material_of
-from hockney.report.page.tables import sheet_table
 from hockney.report.page.pictures import _points
+from hockney.report.page.tables import sheet_table
 from hockney.report.sheet import COLUMNS, make_sheet
 from hockney.report.words import cell_text
 from hockney.results.export import write_csv, write_json

@@ -29,7 +29,10 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
     hockney report last --format svg -o pictures""",
 )
 @click.argument("references", nargs=-1, metavar="[RUN]...", shell_complete=complete("run"))
-@output_option(required=True, help="The file: *.html, *.md, or one chart as NAME.svg or NAME.png, as latency.svg; with --format svg or png, the folder of all.")
+@output_option(
+    required=True,
+    help="The file: *.html, *.md, or one chart, as latency.svg; for all charts of --format svg or png a folder.",
+)
 @click.option(
     "--format",
     "form",

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 @click.option("--state", metavar="STATE", help="Only figures of this machine state.", shell_complete=complete("state"))
 @click.option("--states", is_flag=True, help="Figures of every machine state, one per row.")
 @click.option("--by-size", is_flag=True, help="One row per size and one column per transport.")
-@click.option("--plot", is_flag=True, help="Plot times, rates and CPU times; with --tables: published figures and yours.")
+@click.option(
+    "--plot", is_flag=True, help="Plot times, rates and CPU times; with --tables: published figures and yours."
+)
 @click.option("--tables", is_flag=True, help="Print the tables of the run's suite; an error if it has none.")
 @click.option("--all", "everything", is_flag=True, help="Every figure, in one table per curve.")
 @click.option(

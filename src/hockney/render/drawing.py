@@ -243,7 +243,7 @@ def _lines(chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str, 
             yield from (Mark("dot", (each,), color, 4.5, is_hollow=is_published) for each in at)
             continue
         for stretch in _stretches(points, y.axis):
-            edges = [[(x.at(p[0]), y.at(p[end] or 0.0)) for p in stretch] for end in (3, 2)]  # type: ignore[misc]
+            edges = [[(x.at(p[0]), y.at(p[end] or 0.0)) for p in stretch] for end in (3, 2)]
             yield Mark("area", (*edges[0], *edges[1][::-1]), color, opacity=0.16)
         is_thin, is_dashed = line.kind == "reference", line.kind in ("reference", "model")
         dash = "6 4" if is_dashed else line.dash
@@ -302,9 +302,7 @@ def _intervals(chart: Chart, view: View, x: _Scale, _: _Scale, places: Mapping[s
             yield Mark("dot", ((x.at(point[0]), y),), color, 4.0)
 
 
-def _labels(
-    chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str, int], right: float
-) -> Iterator[Mark]:
+def _labels(chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str, int], right: float) -> Iterator[Mark]:
     """The names of the lines at the right: each beside the end of its line, moved apart; else in a list."""
     at_ends = chart.kind == "lines"
     wanted: list[tuple[float, Place | None, str, str]] = []

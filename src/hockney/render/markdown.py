@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from hockney.render.heat import FORMATS, figure_table
+from hockney.render.heat import figure_table, formatter
 from hockney.report.document import (
     Block,
     Bullet,
@@ -60,7 +60,7 @@ def _lines(block: Block) -> Iterator[str]:
         case Plot(title=title, curves=curves, unit=unit):
             yield from _lines(Title(title))
             sizes = sorted({size for points in curves.values() for size, _ in points})
-            figure = FORMATS.get(unit, lambda value: f"{value:.3g} {unit}".strip())
+            figure = formatter(unit)
             known = [{size: figure(value) for size, value in points} for points in curves.values()]
             rows = [[format_bytes(size), *(of.get(size, "") for of in known)] for size in sizes]
             yield from _table([Column("size"), *(Column(name, right=True) for name in curves)], rows)

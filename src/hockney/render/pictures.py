@@ -65,7 +65,7 @@ def _write_png(drawing: Drawing, path: Path) -> int:
     axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
     axes.axis("off")
     for mark in drawing.marks:
-        paint = tuple(part / 255 for part in mark.rgb) if mark.rgb else colors[mark.color]
+        paint = "#{:02x}{:02x}{:02x}".format(*mark.rgb) if mark.rgb else colors[mark.color]
         x, y = zip(*mark.points, strict=True) if mark.points else ((), ())
         if mark.kind == "text":
             ends = {"start": "left", "middle": "center", "end": "right"}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hockney.render.heat import FORMATS
+from hockney.render.heat import formatter
 from hockney.render.terminal import is_colored, line_width, wrapped
 from hockney.units import format_bytes
 
@@ -28,7 +28,7 @@ def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> 
         return []
     import plotext  # 0.4 s
 
-    text: Callable[[float], str] = FORMATS.get(unit) or (lambda value: f"{value:,.3g} {unit}".strip())
+    text = formatter(unit)
     figure: Any = plotext.figure
     figure.clear()
     plotext.terminal.limit(False, False)

@@ -32,7 +32,9 @@ def _elements(marks: Sequence[Mark], colors: Mapping[str, str]) -> Iterator[str]
             anchor = f' text-anchor="{mark.anchor}"' if mark.anchor != "start" else ""
             yield f'<text x="{x:.5g}" y="{y:.5g}" fill="{paint}"{anchor}{bold}>{escape(printable(mark.text))}</text>'
         elif mark.kind == "dot":
-            fill = f'fill="{colors["paper"]}" stroke="{paint}" stroke-width="2"' if mark.is_hollow else f'fill="{paint}"'
+            fill = (
+                f'fill="{colors["paper"]}" stroke="{paint}" stroke-width="2"' if mark.is_hollow else f'fill="{paint}"'
+            )
             yield f'<circle cx="{mark.points[0][0]:.5g}" cy="{mark.points[0][1]:.5g}" r="{mark.width:g}" {fill}/>'
         elif mark.points:
             path = "M" + "L".join(f"{x:.5g} {y:.5g}" for x, y in mark.points)

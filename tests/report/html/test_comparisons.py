@@ -69,7 +69,9 @@ def test_runs_without_a_common_point_have_a_sentence_instead_of_a_table(tmp_path
         (({}, {"A": "1", "B": "1", "C": "1"}), ["run 1", "run 2"]),
     ],
 )
-def test_a_run_is_named_by_what_differs(tmp_path: Path, variables: tuple[dict[str, str], ...], names: list[str]) -> None:
+def test_a_run_is_named_by_what_differs(
+    tmp_path: Path, variables: tuple[dict[str, str], ...], names: list[str]
+) -> None:
     with Store.open(tmp_path / "r.db") as store:
         for number, environment in enumerate(variables):
             add_run(store, {make_point(8): 1000.0}, seed=number, facts={"environment": environment})

@@ -21,11 +21,11 @@ from tests.report.runs import Made, options, store_run
 from hockney.analysis.pairs import pair_matrices
 from hockney.measure.background import Background
 from hockney.model import Point
+from hockney.render.html.page import json_block
 from hockney.report.charts import bounds_of, matrix_json, plain
 from hockney.report.page.machines import archive_points
 from hockney.report.page.material import material_of
 from hockney.report.page.over import history_chart
-from hockney.render.html.page import json_block
 from hockney.report.pairs import rank_values
 from hockney.report.sheet import make_sheet
 from hockney.results.runs import open_results

@@ -18,8 +18,8 @@ from hockney.cli import execute
 from hockney.render.drawing import drawn
 from hockney.report.charts import Axis, Chart, Line, Picture, Scale, View
 from hockney.report.page.material import material_of
-from hockney.report.pairs import PairValues
 from hockney.report.page.pictures import pictures_of
+from hockney.report.pairs import PairValues
 from hockney.results.runs import open_results
 
 LABEL = "$a^$ weekly"  # no formula
@@ -114,7 +114,10 @@ def test_runs_are_drawn_at_their_dates() -> None:
     chart = Chart("history", "Over time", "", "lines", Axis("", "unix_s", "time"), Axis("time", "ns"), (view,))
     marks = drawn(Picture("history", (chart, view)), {}).marks
     ends = [mark.points[0][0] for mark in marks if mark.kind == "dot"]
-    assert {mark.text: mark.points[0][0] for mark in marks}.items() >= {("2026-03-01", ends[0]), ("2026-03-08", ends[1])}
+    assert {mark.text: mark.points[0][0] for mark in marks}.items() >= {
+        ("2026-03-01", ends[0]),
+        ("2026-03-08", ends[1]),
+    }
 
 
 @pytest.mark.full

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hockney.errors import Fix
 from hockney.report.document import Block, Text, Title
-from hockney.report.documents.findings import strongest_document
 from hockney.report.documents.figures import run_document
+from hockney.report.documents.findings import strongest_document
 from hockney.report.documents.sheet import sheet_document
 from hockney.report.documents.tables import tables_document, tables_of
 from hockney.report.page.choices import choices_of

@@ -11,8 +11,8 @@ from hockney.analysis.health import health_of
 from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
-from hockney.report.findings import fix_sentence
 from hockney.report.charts import Chart, chart_json, matrix_json, plain
+from hockney.report.findings import fix_sentence
 from hockney.report.page.choices import choices_of, strips_of
 from hockney.report.page.classic import classic_items
 from hockney.report.page.comparisons import comparisons_of

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.report import changes
+from hockney.report.charts import Axis, Chart, Line, View
 from hockney.report.document import Block, Text
 from hockney.report.documents.comparison import comparison_document
-from hockney.report.charts import Axis, Chart, Line, View
 from hockney.report.page.material import Material
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)

@@ -14,8 +14,8 @@ from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.repeat import resume
 from hockney.errors import Fix, HockneyError
 from hockney.report.charts import COLORS, DASHES
-from hockney.report.page.curves import CurveData, curves_of
 from hockney.report.names import readable_names
+from hockney.report.page.curves import CurveData, curves_of
 from hockney.report.rates import rates_table
 from hockney.report.sheet import Sheet, make_sheet
 from hockney.report.table import TextTable

@@ -9,9 +9,9 @@ from typing import Any
 
 from hockney.analysis.impact import impacts_of
 from hockney.model import PointStatus
+from hockney.report.impacts import background_text, impact_table
 from hockney.report.page.material import Material
 from hockney.report.page.summary import utc
-from hockney.report.impacts import background_text, impact_table
 from hockney.report.sheet import MARKS, OTHER_STATE, Row, Sheet, SheetColumn, Value, marks_text
 from hockney.report.table import Cell, TextTable, text_rows
 from hockney.report.words import ROUGH, SHORT_MARK, hosts_text, launches_text, placement_text
