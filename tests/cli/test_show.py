@@ -77,6 +77,7 @@ def test_plot(cli: Cli, tmp_path: Path) -> None:
     output = shown(cli, "--plot", "--pattern", "pingpong")
     assert "Time of pingpong, 2 ranks" in output
     assert "Rate of pingpong, 2 ranks" in output
+    assert re.search(r"^CPU time of pingpong, 2 ranks: the busiest rank\n(.*\n)*? *100 %", output, re.MULTILINE)
     assert "* Open MPI 4.1.4" not in output.splitlines()[0]
     assert re.search(r"o shm +x threads +", output)
     assert "shm under threads" in output

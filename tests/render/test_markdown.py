@@ -41,13 +41,17 @@ from hockney.report.table import Cell, TextTable
         ),
         (
             Matrix("All pairs", ["n1", "n2"], [[None, 183.0], [1200.0, None]], "ns"),
-            "## All pairs\n\n| from | to n1 | to n2 |\n| --- | ---: | ---: |\n"
-            "| n1 |  | 183 ns |\n| n2 | 1.20 us |  |\n",
+            (
+                "## All pairs\n\n| from | to n1 | to n2 |\n| --- | ---: | ---: |\n"
+                "| n1 |  | 183 ns |\n| n2 | 1.20 us |  |\n"
+            ),
         ),
         (
             Plot("Time", {"shm": [(8, 50.0)], "tcp": [(8, 1e4), (64, 2e4)]}, "ns"),
-            "## Time\n\n| size | shm | tcp |\n| --- | ---: | ---: |\n"
-            "| 8 B | 50.0 ns | 10.0 us |\n| 64 B |  | 20.0 us |\n",
+            (
+                "## Time\n\n| size | shm | tcp |\n| --- | ---: | ---: |\n"
+                "| 8 B | 50.0 ns | 10.0 us |\n| 64 B |  | 20.0 us |\n"
+            ),
         ),
         (Group((Title("A"), Text("b"))), "## A\n\nb\n"),
         (More("--all", {"line": 2, "layer": 0}), "More with --all: 2 lines.\n"),

@@ -110,7 +110,8 @@ class _Scale:
             while span / step > most:
                 step *= 2
             first = math.ceil((self.low - 1e-9) / step) * step
-            yield from _texts(axis, (2.0**at for at in range(first, int(self.high + 1e-9) + 1, step)))
+            begin = [self.low] if axis.unit == "bytes" and first - self.low > 0.4 * step else []
+            yield from _texts(axis, (2.0**at for at in (*begin, *range(first, int(self.high + 1e-9) + 1, step))))
         elif axis.scale == "time":
             form = "%Y-%m-%d" if span > 6 * 86400 else "%m-%d %H:%M"
             values = [self.low + span * part / 4 for part in range(5)]

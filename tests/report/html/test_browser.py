@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
-from tests.report.html.made import write_large_page
+from tests.report.html.made import store_made, write_large_page
 
+from hockney.cli import execute
 from hockney.report.words import figure_text
 from hockney.stats.interval import Estimate
 from hockney.units import format_ns
@@ -207,6 +208,47 @@ def test_a_prediction_names_its_run(browser: Browser, page_file: Path) -> None:
     assert re.search(r"alltoall of 1 KiB, 2 ranks: [+-]", text)
     assert "measured" in text
     assert "predicted" in text
+
+
+def test_a_narrow_page_folds_its_filter(browser: Browser, page_file: Path) -> None:
+    for size, is_open in ((DESKTOP, True), (PHONE, False)):
+        page, _ = opened(browser, page_file, size)
+        assert page.get_by_label("unix").first.is_visible() is is_open
+        page.evaluate("document.querySelector('.filter').open = true")
+        assert page.get_by_label("unix").first.is_visible()
+
+
+def test_a_command_can_be_copied(browser: Browser, page_file: Path) -> None:
+    page, seen = opened(browser, page_file, permissions=["clipboard-read", "clipboard-write"])
+    button = page.locator("code.command + .copy:visible").first
+    command = button.evaluate("each => each.previousElementSibling.textContent")
+    button.click()
+    page.get_by_text("Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == command
+    assert seen.messages == []
+
+
+def test_a_comparison_begins_the_page_and_each_run_has_its_look(browser: Browser, page_file: Path) -> None:
+    page, _ = opened(browser, page_file)
+    assert page.locator("main section").first.get_attribute("id") == "comparison"
+    looks = page.evaluate(
+        "shownCurves().map(curve => [curve.run, lineOf(curve, false)]).map(([run, line]) => "
+        "[run, curveName(line.curve), look(line.place).color, line.dash])"
+    )
+    names = {run: {tuple(look) for other, _, *look in looks if other == run} for run in (1, 2)}
+    assert not names[1] & names[2]
+
+
+def test_the_fastest_of_each_class_are_under_the_axis(browser: Browser, tmp_path: Path) -> None:
+    store_made(tmp_path / "r.db")
+    assert execute(["report", "1", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path / "r.db")]) == 0
+    page, seen = opened(browser, tmp_path / "r.html")
+    texts = {text for chart, text, *_ in page.evaluate(LABELS) if chart == "curve-chart"}
+    assert {"shared memory", "threads"} <= texts
+    page.get_by_role("button", name="Bandwidth").click()
+    texts = {text for chart, text, *_ in page.evaluate(LABELS) if chart == "curve-chart"}
+    assert "shared memory" not in texts
+    assert seen.messages == []
 
 
 def test_a_link_from_a_finding_sets_the_curves(browser: Browser, page_file: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_chart_has_the_slowest_at_the_top_each_with_its_interval(tmp_path: P
 
 def test_without_an_interval_there_is_no_chart(tmp_path: Path) -> None:
     (item,), charts = compared(tmp_path, 1.0, 1.0, launches=1)
-    assert isinstance(item.blocks[0], Table)
+    assert isinstance(item.blocks[1], Table)
     assert charts == []
 
 

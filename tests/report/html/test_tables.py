@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
+from hockney.report.document import Block, Bullet
 from hockney.report.page.tables import environment_of, sheet_table
 from hockney.report.table import TextTable
 
@@ -60,20 +62,25 @@ def test_series_without_figures_are_counted_by_reason(tmp_path: Path) -> None:
     made = [pingpong("tcp", size, failed="rank 1 hung") for size in (8, 64)]
     made += [pingpong("tcp", 512, skipped="too long"), pingpong("shm")]
     with material(tmp_path, *made, launches=({}, {"index": 2}), pinned=True) as known:
-        environment = environment_of(known)
-    assert environment.endings == (("failed, tcp", 2, "rank 1 hung"), ("skipped, tcp", 1, "too long"))
-    assert [(launch[0].text, launch[4].text, launch[-1].text) for launch in environment.launches.rows] == [
+        environment = list(environment_of(known))
+    bullets = [block.text for block in environment if isinstance(block, Bullet)]
+    assert bullets == ["failed, tcp (2): rank 1 hung", "skipped, tcp (1): too long"]
+    assert [(row[0].text, row[4].text, row[-1].text) for row in table("Launches", environment).rows] == [
         ("tcp", "0, 1", "2"), ("shm", "0, 1", "2")
     ]  # fmt: skip
+
+
+def table(title: str, blocks: Iterable[Block]) -> TextTable:
+    return next(block for block in blocks if isinstance(block, TextTable) and block.title == title)
 
 
 @pytest.mark.parametrize(("cpus", "text"), [((0, 1), "0, 1"), ((-1, 1), "unknown")])
 def test_the_cpus_of_a_launch_are_unknown_where_one_is(tmp_path: Path, cpus: tuple[int, int], text: str) -> None:
     with material(tmp_path, pingpong("shm"), launches=({"cpus": cpus},)) as known:
-        assert [launch[4].text for launch in environment_of(known).launches.rows] == [text]
+        assert [launch[4].text for launch in table("Launches", environment_of(known)).rows] == [text]
 
 
 def test_facts_within_facts_are_rows_with_their_path(tmp_path: Path) -> None:
     with material(tmp_path, pingpong("shm")) as known:
-        facts = dict(environment_of(known).facts)
+        facts = dict(table("Machine and plan", environment_of(known)).texts)
     assert (facts["software.c_compiler"], facts["software.commit"]) == ("cc 12.2", "abc")

@@ -58,14 +58,19 @@ def light_colors() -> dict[str, str]:
 
 def _shown(value: Any) -> Any:
     """A value of the page's; a text from outside without characters that steer a reader's screen."""
-    return whole(printable(value)) if type(value) is str else value  # Markup is our own
+    return _whole(printable(value)) if type(value) is str else value  # Markup is our own
+
+
+def _whole(text: str) -> str:
+    """With hard blanks before units; an interval may be on the next line."""
+    return whole(text).replace("\N{NO-BREAK SPACE}±", " ±")
 
 
 def _prose(text: str) -> Any:
     """A sentence, with text in backquotes as code."""
     from markupsafe import Markup, escape
 
-    parts = str(escape(whole(printable(text)))).split("`")
+    parts = str(escape(_whole(printable(text)))).split("`")
     if len(parts) % 2 == 0:  # a single one is no quotation
         return Markup("`".join(parts))  # escaped above
     quoted = (f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))

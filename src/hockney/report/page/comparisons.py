@@ -37,7 +37,8 @@ def comparisons_of(material: Material) -> tuple[list[ComparisonItem], list[Chart
         except UsageError as error:
             items.append(ComparisonItem(title, (Text(f"{str(error)[:1].upper()}{str(error)[1:]}."),)))
             continue
-        items.append(ComparisonItem(title, tuple(comparison_document(comparison, everything=False))))
+        *blocks, summary = comparison_document(comparison, everything=False)
+        items.append(ComparisonItem(title, (summary, *blocks)))  # a page is read from the top
         if any(alike.ratio for alike in comparison.ranges):
             change = f"Change from {before} to {after}"
             charts.append(_chart(f"comparison-{number}", change, comparison))

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hockney.analysis.finding import Finding, NotChecked
+from hockney.analysis.finding import Finding
 from hockney.errors import Fix
-from hockney.report.findings import cause_of, check_name, evidence_of, gap_text, grouped, note_text, others_of, title_of
+from hockney.report.document import Block, Bullet
+from hockney.report.documents.findings import gap_line
+from hockney.report.findings import cause_of, evidence_of, grouped, note_text, others_of, title_of
+from hockney.report.notes import fixed
 from hockney.report.page.material import Material
 
 _CHARTS = {  # that show a finding best, by its code
@@ -37,21 +40,12 @@ class FindingItem:
 
 
 @dataclass(frozen=True)
-class Gap:
-    """The checks that are missing for one reason, and the command that makes them possible."""
-
-    reason: str
-    what: tuple[str, ...]
-    commands: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Findings:
-    """All that `explain` finds; `notes` limit it."""
+    """All that `explain` finds; `notes` limit it, `gaps` are the checks that were not made."""
 
     items: tuple[FindingItem, ...]
-    notes: tuple[tuple[str, Fix | None], ...]
-    gaps: tuple[Gap, ...]
+    notes: tuple[str, ...]
+    gaps: tuple[Block, ...]
 
 
 def findings_of(material: Material, charts: Iterable[str]) -> Findings:
@@ -59,20 +53,11 @@ def findings_of(material: Material, charts: Iterable[str]) -> Findings:
     explanation, known = material.explanation, set(charts)
     if explanation is None:
         return Findings((), (), ())
-    reasons: dict[str, list[NotChecked]] = {}
-    for gap in explanation.not_checked:
-        reasons.setdefault(gap.reason.value, []).append(gap)
     return Findings(
         tuple(_item(material, group, known) for group in grouped(explanation.findings)),
-        tuple((note_text(note), note.fix) for note in explanation.notes if note.code != "warned"),
-        tuple(_gap(material, reason, members) for reason, members in reasons.items()),
+        tuple(note_text(note) + fixed(note.fix) for note in explanation.notes if note.code != "warned"),
+        tuple(map(Bullet, map(gap_line, explanation.not_checked))),
     )
-
-
-def _gap(material: Material, reason: str, gaps: Sequence[NotChecked]) -> Gap:
-    commands = dict.fromkeys(material.command_line(gap.how) for gap in gaps if gap.how)
-    what = tuple(f"{check_name(gap)}: {gap_text(gap)}" for gap in gaps)
-    return Gap(reason, what, tuple(filter(None, commands)))
 
 
 def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:

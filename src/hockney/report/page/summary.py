@@ -232,7 +232,7 @@ def _then_and_now(material: Material, latency: Sequence[Candidate]) -> Iterable[
     if not time_ns or not rate or material.run.info.plan.get("virtual"):
         return
     then = min((point for point in archive_points() if point.year < 2000), key=lambda point: point.latency_ns)
-    ends = "two cores of this chip" if is_local else "two hosts of this cluster"
+    ends = "two hosts of this cluster" if row and row.is_between_hosts else "two cores of this chip"
     detail = f"between {ends}, {utc(material.run.info.started_unix_s)[:4]}. Two nodes of a {then.title}, {then.year}: "
     detail += f"{format_ns(then.latency_ns)}, {format_rate(then.rate_bytes_per_s)}."
     if is_local and latency[0].transport != "shm":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hockney.analysis.impact import impacts_of
 from hockney.model import PointStatus
+from hockney.report.document import Block, Bullet, Title
 from hockney.report.impacts import background_text, impact_table
 from hockney.report.page.material import Material
 from hockney.report.page.summary import utc
@@ -98,22 +99,23 @@ def _where(run: Run) -> Iterable[str]:
 # ---- the environment ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Environment:
-    """Facts about the run: pairs of a dotted name and its value, launches, warnings, and series without figures."""
-
-    facts: tuple[tuple[str, str], ...]
-    launches: TextTable
-    warnings: tuple[tuple[str, str], ...]
-    endings: tuple[tuple[str, int, str], ...]
-
-
-def environment_of(material: Material) -> Environment:
-    """Of the first run."""
+def environment_of(material: Material) -> Iterable[Block]:
+    """What limits the figures of the first run, its series without figures, its launches, and facts about it."""
     run = material.run
     plan = {name: value for name, value in run.info.plan.items() if not isinstance(value, dict | list)}
     left_out = {"traits", "topology", "taken_unix_s", "machine_id"}
     facts = {name: value for name, value in run.facts.items() if name not in left_out}
+    if run.warnings:
+        yield Title("Limits of these figures")
+        yield from (Bullet(warning.cause, (warning.remedy,)) for warning in run.warnings)
+    endings = Counter(
+        (f"{series.status.value}, {series.point.transport}", series.reason or "no reason is known")
+        for series in run.series
+        if series.status in (PointStatus.FAILED, PointStatus.SKIPPED)
+    )
+    if endings:
+        yield Title("Failed and skipped")
+        yield from (Bullet(f"{what} ({count}): {why}") for (what, why), count in endings.items())
     launches = Counter(
         (
             launch.transport,
@@ -125,19 +127,11 @@ def environment_of(material: Material) -> Environment:
         )
         for launch in run.launches.values()
     )
-    endings = Counter(
-        (f"{series.status.value}, {series.point.transport}", series.reason or "no reason is known")
-        for series in run.series
-        if series.status in (PointStatus.FAILED, PointStatus.SKIPPED)
-    )
-    started = {"run.started": utc(run.info.started_unix_s), "run.seed": str(run.info.seed)}
     columns = ("transport", "library", "ranks", "hosts", "CPUs", "command", "launches")
-    return Environment(
-        facts=(*started.items(), *_flat({"plan": plan}), *_flat(facts)),
-        launches=TextTable("Launches", columns, text_rows((*launch, str(n)) for launch, n in launches.items())),
-        warnings=tuple((warning.cause, warning.remedy) for warning in run.warnings),
-        endings=tuple((what, count, why) for (what, why), count in endings.items()),
-    )
+    yield TextTable("Launches", columns, text_rows((*launch, str(n)) for launch, n in launches.items()))
+    started = {"run.started": utc(run.info.started_unix_s), "run.seed": str(run.info.seed)}
+    rows = (*started.items(), *_flat({"plan": plan}), *_flat(facts))
+    yield TextTable("Machine and plan", ("fact", "value"), text_rows(rows), keys=(0, 1))
 
 
 def _flat(values: Mapping[str, Any], place: str = "") -> Iterable[tuple[str, str]]:

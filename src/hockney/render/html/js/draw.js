@@ -36,7 +36,9 @@ function ticksOf(axis, low, high, most) {
     let step = axis.unit === "bytes" && high - low > 4 ? 2 : 1; // every power of four, or every second one
     while ((high - low) / step > most - 1) step *= 2;
     const ticks = [];
-    for (let tick = Math.ceil((low - 1e-9) / step) * step; tick <= high + 1e-9; tick += step) ticks.push(tick);
+    const first = Math.ceil((low - 1e-9) / step) * step;
+    if (axis.unit === "bytes" && first - low > 0.4 * step) ticks.push(low);
+    for (let tick = first; tick <= high + 1e-9; tick += step) ticks.push(tick);
     return ticks;
   }
   const ticks = [];
