@@ -95,8 +95,8 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
         material = material_of(results, runs[0], runs[1:], command_line)
         pictures = pictures_of(material)
         if is_one_chart(output):
-            return write(drawn(picture_named(pictures, output.stem), material.places), output)
-        return write_pictures(pictures, material.places, output, form, remark)
+            return write(drawn(picture_named(pictures, output.stem), material.color_of), output)
+        return write_pictures(pictures, material.color_of, output, form, remark)
     if form == "md":
         from hockney.render.markdown import markdown
         from hockney.report.documents.report import report_document

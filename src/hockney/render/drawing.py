@@ -1,4 +1,4 @@
-"""Draws a chart or a matrix as marks at places, from plain values: SVG and PNG write them, without a browser."""
+"""Draws a chart or a matrix as marks at points, from plain values: SVG and PNG write them, without a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEFT, _TOP, _BOTTOM, _ROW = 78, 16, 46, 24  # the room around a plot, and the h
 _LETTER, _LINE = 6.3, 16.0  # the width of a letter and the height of a line of text
 _VERDICTS = {"slower": "c1", "faster": "c0", "inconclusive": "c7", "no difference seen": "c2"}
 _RAMP = ((253, 231, 140), (203, 186, 105), (150, 143, 118), (107, 106, 118), (62, 74, 108), (0, 32, 77))
-Place = tuple[float, float]
+Spot = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Mark:
     """A part of a drawing: a line, a filled area, a dot or a text at its points. Colours are names of the page's."""
 
     kind: Literal["line", "area", "dot", "text"]
-    points: tuple[Place, ...]
+    points: tuple[Spot, ...]
     color: str
     width: float = 1.0  # of a line; of a dot the radius
     dash: str = ""
@@ -47,15 +47,15 @@ class Drawing:
     marks: tuple[Mark, ...]
 
 
-def drawn(picture: Picture, places: Mapping[str, int]) -> Drawing:
-    """A picture with title, note and source; `places` are those of the transports in the list of colours."""
+def drawn(picture: Picture, color_of: Mapping[str, int]) -> Drawing:
+    """A picture with title, note and source; `color_of` a transport is its number in the list of colours."""
     if isinstance(picture.shown, PairValues):
         body = drawn_matrix(picture.shown)
         titles = [f"All pairs of {picture.shown.ends}", picture.shown.name]
         note = "Framed pairs are outliers." if picture.shown.framed else ""
     else:
         chart, view = picture.shown
-        body, titles, note = drawn_view(chart, view, places), [chart.title, view.name], chart.note
+        body, titles, note = drawn_view(chart, view, color_of), [chart.title, view.name], chart.note
     heads = [_text(title, 120) for title in titles if title]
     feet = [*textwrap.wrap(printable(note), 140), _text(picture.source, 130)]
     top = _LINE * (len(heads) + 1)
@@ -73,8 +73,8 @@ def _moved(mark: Mark, down: float) -> Mark:
 # ---- axes -----------------------------------------------------------------------------------------------------------
 
 
-def placed(axis: Axis, value: float) -> float:
-    """The place of a value on its axis: of a tail the number of nines."""
+def position(axis: Axis, value: float) -> float:
+    """Where a value is on its axis: of a tail the number of nines."""
     if axis.scale in ("log2", "log10"):
         return math.log(value, 2 if axis.scale == "log2" else 10)
     return -math.log10(max(1 - value, 1e-9)) if axis.scale == "tail" else value
@@ -96,7 +96,7 @@ class _Scale:
     last: float
 
     def at(self, value: float) -> float:
-        share = (placed(self.axis, value) - self.low) / ((self.high - self.low) or 1.0)
+        share = (position(self.axis, value) - self.low) / ((self.high - self.low) or 1.0)
         return self.first + share * (self.last - self.first)
 
     def ticks(self, most: int) -> Iterator[tuple[float, str]]:
@@ -104,7 +104,7 @@ class _Scale:
         axis, span = self.axis, self.high - self.low
         if axis.scale == "tail":
             shares = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
-            yield from ((each, f"{100 * each:.6g} %") for each in shares if placed(axis, each) <= self.high + 0.01)
+            yield from ((each, f"{100 * each:.6g} %") for each in shares if position(axis, each) <= self.high + 0.01)
         elif axis.scale == "log2":
             step = 2 if axis.unit == "bytes" and span > 4 else 1
             while span / step > most:
@@ -137,9 +137,9 @@ def _texts(axis: Axis, values: Iterable[float]) -> Iterator[tuple[float, str]]:
     return ((value, value_text(axis.unit, value)) for value in values)
 
 
-def _scale(axis: Axis, values: Sequence[float], ends: Place) -> _Scale:
+def _scale(axis: Axis, values: Sequence[float], ends: Spot) -> _Scale:
     """Of all values that are drawn; logarithms have a margin."""
-    at = [placed(axis, value) for value in values if is_drawable(axis, value)] or [0.0, 1.0]
+    at = [position(axis, value) for value in values if is_drawable(axis, value)] or [0.0, 1.0]
     low, high = min(at), max(at)
     if axis.scale == "log10":
         margin = max(0.05, (high - low) * 0.05)
@@ -173,7 +173,7 @@ def _text(text: str, most: int = 36) -> str:
 # ---- a view of a chart ----------------------------------------------------------------------------------------------
 
 
-def drawn_view(chart: Chart, view: View, places: Mapping[str, int]) -> Drawing:
+def drawn_view(chart: Chart, view: View, color_of: Mapping[str, int]) -> Drawing:
     """The plot with its axes; names are at the ends of lines, or in a list at the right."""
     y_axis = view.y or chart.y
     has_rows = bool(view.names)
@@ -196,11 +196,11 @@ def drawn_view(chart: Chart, view: View, places: Mapping[str, int]) -> Drawing:
         at = (left - 8, _TOP + _ROW * (row + 0.5) + 4)
         marks.append(Mark("text", (at,), "ink", text=_text(name), anchor="end"))
     maker = {"bars": _bars, "intervals": _intervals, "lines": _lines, "points": _lines}[chart.kind]
-    marks += maker(chart, view, x, y, places)
-    marks += _labels(chart, view, x, y, places, right)
+    marks += maker(chart, view, x, y, color_of)
+    marks += _labels(chart, view, x, y, color_of, right)
     below = bottom + _BOTTOM
     for number, strip in enumerate(strips):
-        marks += _strip(strip, x, below + _ROW * number, places, right)
+        marks += _strip(strip, x, below + _ROW * number, color_of, right)
     return Drawing(WIDTH, below + _ROW * len(strips), tuple(marks))
 
 
@@ -219,24 +219,24 @@ def _axes(x: _Scale, y: _Scale | None, left: float, right: float, bottom: float)
     yield Mark("text", ((4, _TOP - 4),), "soft", text=y.axis.title)
 
 
-def _place(line: Line, number: int, places: Mapping[str, int]) -> int:
-    """The place in the list of colours of the line with this number in its view."""
-    return places.get(line.transport or "", number) if line.color is None else line.color
+def _number(line: Line, number: int, color_of: Mapping[str, int]) -> int:
+    """The number of a line in the list of colours, given its own in its view."""
+    return color_of.get(line.transport or "", number) if line.color is None else line.color
 
 
-def _color(chart: Chart, line: Line, number: int, places: Mapping[str, int]) -> str:
+def _color(chart: Chart, line: Line, number: int, color_of: Mapping[str, int]) -> str:
     if chart.kind == "intervals":
         return _VERDICTS.get(line.name, "c7")
     if line.kind == "reference":
         return "soft"
     is_floor = chart.kind == "bars" and line.transport is None and line.name == "floor"
-    return "floor" if is_floor else f"c{_place(line, number, places) % 10}"
+    return "floor" if is_floor else f"c{_number(line, number, color_of) % 10}"
 
 
-def _lines(chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str, int]) -> Iterator[Mark]:
+def _lines(chart: Chart, view: View, x: _Scale, y: _Scale, color_of: Mapping[str, int]) -> Iterator[Mark]:
     """Curves with their bands, and hollow dots of published figures; of the kind "points" only dots."""
     for number, line in enumerate(view.lines):
-        color = _color(chart, line, number, places)
+        color = _color(chart, line, number, color_of)
         points = [p for p in line.points if is_drawable(chart.x, p[0]) and is_drawable(y.axis, p[1])]
         at = tuple((x.at(point[0]), y.at(point[1])) for point in points)
         is_published = line.kind == "published"
@@ -274,10 +274,10 @@ def _sums(view: View) -> dict[int, float]:
     return sums
 
 
-def _bars(chart: Chart, view: View, x: _Scale, _: _Scale, places: Mapping[str, int]) -> Iterator[Mark]:
+def _bars(chart: Chart, view: View, x: _Scale, _: _Scale, color_of: Mapping[str, int]) -> Iterator[Mark]:
     begin: dict[int, float] = {}
     for number, line in enumerate(view.lines):
-        color = _color(chart, line, number, places)
+        color = _color(chart, line, number, color_of)
         for point in line.points:
             row, start = int(point[1]), begin.get(int(point[1]), 0.0)
             begin[row] = start + point[0]
@@ -291,11 +291,11 @@ def _box(left: float, top: float, right: float, bottom: float, color: str, **mor
     return Mark("area", ((left, top), (right, top), (right, bottom), (left, bottom)), color, **more)  # type: ignore[arg-type]
 
 
-def _intervals(chart: Chart, view: View, x: _Scale, _: _Scale, places: Mapping[str, int]) -> Iterator[Mark]:
+def _intervals(chart: Chart, view: View, x: _Scale, _: _Scale, color_of: Mapping[str, int]) -> Iterator[Mark]:
     one = x.at(1.0)
     yield Mark("line", ((one, _TOP), (one, _TOP + _ROW * len(view.names))), "soft")
     for number, line in enumerate(view.lines):
-        color = _color(chart, line, number, places)
+        color = _color(chart, line, number, color_of)
         for point in line.points:
             low, high = interval_of(point)
             y = _TOP + _ROW * (point[1] + 0.5)
@@ -303,16 +303,18 @@ def _intervals(chart: Chart, view: View, x: _Scale, _: _Scale, places: Mapping[s
             yield Mark("dot", ((x.at(point[0]), y),), color, 4.0)
 
 
-def _labels(chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str, int], right: float) -> Iterator[Mark]:
+def _labels(
+    chart: Chart, view: View, x: _Scale, y: _Scale, color_of: Mapping[str, int], right: float
+) -> Iterator[Mark]:
     """The names of the lines at the right: each beside the end of its line, moved apart; else in a list."""
     at_ends = chart.kind == "lines"
-    wanted: list[tuple[float, Place | None, str, str]] = []
+    wanted: list[tuple[float, Spot | None, str, str]] = []
     for number, line in enumerate(view.lines):
         points = [p for p in line.points if is_drawable(chart.x, p[0]) and is_drawable(y.axis, p[1])]
         if not points and chart.kind in ("lines", "points"):
             continue
         end = (x.at(points[-1][0]), y.at(points[-1][1])) if at_ends else None
-        wanted.append((end[1] if end else 0.0, end, _text(line.name), _color(chart, line, number, places)))
+        wanted.append((end[1] if end else 0.0, end, _text(line.name), _color(chart, line, number, color_of)))
     if len(wanted) == 1 and chart.kind != "lines":
         return
     taken = _TOP - 4.0
@@ -329,14 +331,14 @@ def _labels(chart: Chart, view: View, x: _Scale, y: _Scale, places: Mapping[str,
         yield Mark("text", ((edge + 6 * (not end), taken + 4),), color, text=text)
 
 
-def _strip(strip: Strip, x: _Scale, top: float, places: Mapping[str, int], right: float) -> Iterator[Mark]:
+def _strip(strip: Strip, x: _Scale, top: float, color_of: Mapping[str, int], right: float) -> Iterator[Mark]:
     """A row under the axis with the fastest of each size: a colour each, and the names where they have room."""
     for first, last, transports, text in strip.spans:
         left, end = x.at(first), x.at(last)
         step = (_ROW - 5) / len(transports)
         for number, name in enumerate(transports):
             y = top + step * number
-            yield _box(left + 1, y, end - 1, y + step, f"c{places.get(name, 0) % 10}", opacity=0.3)
+            yield _box(left + 1, y, end - 1, y + step, f"c{color_of.get(name, 0) % 10}", opacity=0.3)
         if len(text) * _LETTER < end - left - 6:
             yield Mark("text", (((left + end) / 2, top + 14),), "ink", text=text, anchor="middle")
     yield Mark("text", ((right + 14, top + 14),), "soft", text=strip.name)
@@ -390,8 +392,8 @@ def shades(low: float, high: float, *, is_rate: bool) -> Callable[[float], float
 
 
 def _shade(share: float) -> tuple[int, int, int]:
-    place = min(len(_RAMP) - 1.001, max(0.0, share * (len(_RAMP) - 1)))
-    at, rest = int(place), place - int(place)
+    exact = min(len(_RAMP) - 1.001, max(0.0, share * (len(_RAMP) - 1)))
+    at, rest = int(exact), exact - int(exact)
     first, second = _RAMP[at], _RAMP[at + 1]
     red, green, blue = (round(a + rest * (b - a)) for a, b in zip(first, second, strict=True))
     return red, green, blue

@@ -52,7 +52,7 @@ def _lines(block: Block) -> Iterator[str]:
         case TextTable(title=title, columns=names, texts=rows, notes=notes, lead=lead):
             yield from _lines(Title(title))
             yield from ("", _prose(lead), "")
-            yield from _table([Column(name, place not in block.keys) for place, name in enumerate(names)], rows)
+            yield from _table([Column(name, number not in block.keys) for number, name in enumerate(names)], rows)
             yield from (line for note in notes for line in _lines(Text(note)))
         case Matrix():
             yield from _lines(Title(block.title))

@@ -20,7 +20,7 @@ _DPI = 96
 
 
 def write_pictures(
-    pictures: Sequence[Picture], places: Mapping[str, int], folder: Path, form: str, say: Callable[[str], None]
+    pictures: Sequence[Picture], color_of: Mapping[str, int], folder: Path, form: str, say: Callable[[str], None]
 ) -> int:
     """Write a file for each picture; returns their size in bytes. Raises UsageError for png without matplotlib.
 
@@ -31,7 +31,7 @@ def write_pictures(
         say(f"{len(pictures)} pictures, about {_PICTURE_S * len(pictures):.0f} s")
     try:
         folder.mkdir(exist_ok=True)
-        return sum(write(drawn(picture, places), folder / f"{picture.name}.{form}") for picture in pictures)
+        return sum(write(drawn(picture, color_of), folder / f"{picture.name}.{form}") for picture in pictures)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise HockneyError(f"cannot write pictures to {folder}: {why}") from error

@@ -41,7 +41,7 @@ class Line:
     kind: Kind = "measured"
     transport: str | None = None
     labels: tuple[str, ...] = ()  # the names of points that have one
-    color: int | None = None  # where no transport chooses it, and its place among the lines does not
+    color: int | None = None  # where neither its transport nor its number among the lines chooses it
     dash: str = ""  # of a further run
 
 

@@ -46,7 +46,7 @@ def html_page(page: ReportPage) -> str:
         scripts=[Markup(script) for script in scripts],
         data=Markup(json_block(page.data)),  # nothing in it ends the element
         json_attribute=lambda value: json.dumps(_clean(value)),
-        static=lambda chart: Markup(svg(drawn_view(chart, chart.views[0], page.places), colors)),  # escapes its texts
+        static=lambda chart: Markup(svg(drawn_view(chart, chart.views[0], page.color_of), colors)),  # escapes its texts
     )
 
 

@@ -34,11 +34,11 @@ from hockney.results.traits import pattern_traits
 
 @dataclass(frozen=True)
 class ReportPage:
-    """The figures that are embedded as JSON, the sections, and the places of transports in the list of colours."""
+    """The figures that are embedded as JSON, the sections, and the number of each transport in the list of colours."""
 
     data: Mapping[str, Any]
     sections: Mapping[str, Any]
-    places: Mapping[str, int]
+    color_of: Mapping[str, int]
 
 
 def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> ReportPage:
@@ -46,7 +46,7 @@ def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Cal
     from hockney.report.page.pictures import curve_charts  # which draws the charts of this page, too
 
     material = material_of(results, run, others, command_line)
-    transports = list(material.places)
+    transports = list(material.color_of)
     charts = charts_of(material)
     comparisons, changes = comparisons_of(material)
     matrices = matrices_of(material)
@@ -100,7 +100,7 @@ def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Cal
             "definitions": patterns,
             "words": read_toml(Path(__file__).with_name("definitions.toml"))["word"],
         },
-        material.places,
+        material.color_of,
     )
 
 

@@ -57,8 +57,8 @@ def _chart(chart_id: str, title: str, comparison: Comparison) -> Chart:
     names = changes.names_of(comparison)
     lines = []
     for verdict in _ORDER:
-        ratios = [(place, alike.ratio) for place, alike in enumerate(ranges) if alike.verdict is verdict]
-        points = [(ratio.value, place, ratio.low, ratio.high) for place, ratio in ratios if ratio is not None]
+        ratios = [(row, alike.ratio) for row, alike in enumerate(ranges) if alike.verdict is verdict]
+        points = [(ratio.value, row, ratio.low, ratio.high) for row, ratio in ratios if ratio is not None]
         lines += [Line(verdict.value, points)] if points else []
     return Chart(
         id=chart_id,

@@ -112,7 +112,7 @@ def _payload(figures: Sequence[Figure]) -> float | None:
 
 
 def curves_json(curves: Iterable[CurveData], transports: Sequence[str]) -> list[dict[str, Any]]:
-    """The curves in the page's embedded form: every figure once, transports by their place in the list."""
+    """The curves in the page's embedded form: every figure once, transports by their number in the list."""
     return [
         {
             "run": curve.run,
@@ -139,8 +139,8 @@ def fits_json(explanation: Explanation | None, run: int, transports: Sequence[st
         return {"segments": [], "switches": []}
 
     def of_curve(about: FittedLine | Subject) -> dict[str, Any]:
-        place = transports.index(about.transport)
-        return {"run": run, "t": place, "pattern": about.pattern, "ranks": about.ranks, "state": about.state}
+        number = transports.index(about.transport)
+        return {"run": run, "t": number, "pattern": about.pattern, "ranks": about.ranks, "state": about.state}
 
     segments = [
         {

@@ -69,15 +69,15 @@ class Material:
         return {each.id: name or "default" for each, name in zip(self.runs, distinct, strict=True)}
 
     @functools.cached_property
-    def places(self) -> dict[str, int]:
-        """The places of transports in the list of colours."""
-        return {name: place for place, name in enumerate(dict.fromkeys(curve.transport for curve in self.curves))}
+    def color_of(self) -> dict[str, int]:
+        """The number of each transport in the list of colours."""
+        return {name: number for number, name in enumerate(dict.fromkeys(curve.transport for curve in self.curves))}
 
     def look(self, transport: str, run: int) -> dict[str, Any]:
         """The colour and the dashes of a curve: those of its transport and run."""
-        number, count = [each.id for each in self.runs].index(run), len(self.places)
+        number, count = [each.id for each in self.runs].index(run), len(self.color_of)
         shift = number * count if count * len(self.runs) <= COLORS else 0
-        return {"color": self.places[transport] + shift, "dash": DASHES[number % len(DASHES)]}
+        return {"color": self.color_of[transport] + shift, "dash": DASHES[number % len(DASHES)]}
 
 
 def material_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:

@@ -37,7 +37,7 @@ def _value(report: str, **where: Coordinate) -> float:
 
 
 def _level(name: str, value: float, ends: tuple[float, float]) -> Line:
-    """A level that was published without its place on the other axis."""
+    """A level that was published without its point on the other axis."""
     return Line(name, [(end, value) for end in ends], "reference")
 
 
@@ -50,12 +50,12 @@ def _rates(points: Iterable[Modelled]) -> list[tuple[float, float]]:
 
 
 def _both(
-    name: str, model: Iterable[tuple[float, float]], printed: Iterable[tuple[float, float]], place: int
+    name: str, model: Iterable[tuple[float, float]], printed: Iterable[tuple[float, float]], number: int
 ) -> list[Line]:
     """The line of a model, and the published figures in the same colour."""
     return [
-        Line(f"{name}, model", sorted(model), "model", color=place),
-        Line(f"{name}, published", sorted(printed), "published", color=place),
+        Line(f"{name}, model", sorted(model), "model", color=number),
+        Line(f"{name}, published", sorted(printed), "published", color=number),
     ]
 
 
@@ -63,16 +63,16 @@ def _both(
 
 
 def _sci() -> Chart:
-    places = {"between nodes": ("", "inter-node"), "within a node": ("within", "intra-node")}
+    scopes = {"between nodes": ("", "inter-node"), "within a node": ("within", "intra-node")}
     times, rates = list[Line](), list[Line]()
-    for place, (name, (variant, scope)) in enumerate(places.items()):
+    for number, (name, (variant, scope)) in enumerate(scopes.items()):
         points = [point for point in modelled("scabench") if point.variant == variant]
         ends = (float(points[1].bytes), float(points[-1].bytes))
         where = {"benchmark": "ping-pong", "scope": scope}
         latency_ns, peak = _value("scabench", **where, bytes=0), _value("scabench", **where, metric="peak_bandwidth")
-        times += _both(name, _times(points), [(32, _value("scabench", **where, bytes=32))], place)
+        times += _both(name, _times(points), [(32, _value("scabench", **where, bytes=32))], number)
         times.append(_level(f"{name}, 0 B: {format_ns(latency_ns)}", latency_ns, ends))
-        rates.append(Line(f"{name}, model", _rates(points), "model", color=place))
+        rates.append(Line(f"{name}, model", _rates(points), "model", color=number))
         rates.append(_level(f"{name}, peak: {format_rate(peak)}", peak, ends))
     return chart("report-sci", "lines", _SIZES, _TIME, [View("latency", times), View("bandwidth", rates, y=_RATE)])
 
@@ -84,8 +84,8 @@ def _paragon() -> Chart:
     names = {"": "NX csend/crecv", "psend": "pvm_psend/precv", "inplace": "PvmDataInPlace", "raw": "PvmDataRaw"}
     rate = _value("paragon", metric="asymptotic_bandwidth")
     lines = [
-        Line(f"{name}, model", _rates(p for p in modelled("paragon") if p.variant == variant), "model", color=place)
-        for place, (variant, name) in enumerate(names.items())
+        Line(f"{name}, model", _rates(p for p in modelled("paragon") if p.variant == variant), "model", color=number)
+        for number, (variant, name) in enumerate(names.items())
     ]
     lines.append(_level(f"NX, asymptote: {format_rate(rate)}", rate, (8, 4 << 20)))
     return chart("report-paragon", "lines", _SIZES, _RATE, [View("", lines)])
@@ -104,8 +104,8 @@ def _ancor() -> Chart:
 def _ancor_views(write: str, read: str) -> list[View]:
     time, speed, share = list[Line](), list[Line](), list[Line]()
     spelt = {"write": write.replace("non", "non-"), "read": read.replace("non", "non-")}
-    for place, (sender, name) in enumerate(((250, "250 to 590"), (590, "590 to 250"))):
-        mode = {"write": write, "read": read, "source": str(place)}
+    for number, (sender, name) in enumerate(((250, "250 to 590"), (590, "590 to 250"))):
+        mode = {"write": write, "read": read, "source": str(number)}
         points = [
             point
             for point in modelled("ancor")
@@ -113,11 +113,11 @@ def _ancor_views(write: str, read: str) -> list[View]:
         ]
 
         speeds = [(_ANCOR_BYTES, value) for _, value in _figures("ancor", **spelt, sender=sender, metric="speed")]
-        time.append(Line(f"{name}, model", _times(points), "model", color=place))
-        speed += [line for line in _both(name, _rates(points), speeds, place) if line.points]
+        time.append(Line(f"{name}, model", _times(points), "model", color=number))
+        speed += [line for line in _both(name, _rates(points), speeds, number) if line.points]
         for side, word in enumerate(("writer", "reader")):
             shares = [(point.bytes, point.cpu[side]) for point in points]
-            share.append(Line(f"{name}, {word}, model", shares, "model", color=2 * place + side))
+            share.append(Line(f"{name}, {word}, model", shares, "model", color=2 * number + side))
         for metric, lines, word, unit in (
             ("system_overhead", time, "overhead:", "us"),
             ("cpu_over_comm_time", share, "both sides, around", "%"),
@@ -154,12 +154,12 @@ def _farm(benchmark: str, pattern: str, name: str, by: str = "senders", size: in
     figures = list(_figures("atlas", benchmark=benchmark, **({} if size is None else {"bytes": size})))
     has_senders = by == "senders"
     lines = []
-    for place, of in enumerate(sorted({int(figure.at[by]) for figure, _ in figures})):
+    for number, of in enumerate(sorted({int(figure.at[by]) for figure, _ in figures})):
         others = 1 + of if has_senders else 0
         model = [(p.ranks - others, p.time_ns) for p in points if int(p.options.get(by, 0)) == of]
         over = "receivers" if has_senders else "processors"
         printed = [(float(f.at[over]), value) for f, value in figures if f.at[by] == of]
-        lines += _both(f"{of} {'senders' if has_senders else 'us of computing'}", model, printed, place)
+        lines += _both(f"{of} {'senders' if has_senders else 'us of computing'}", model, printed, number)
     return View(f"{benchmark}: {name}", lines)
 
 

@@ -134,9 +134,9 @@ def environment_of(material: Material) -> Iterable[Block]:
     yield TextTable("Machine and plan", ("fact", "value"), text_rows(rows), keys=(0, 1))
 
 
-def _flat(values: Mapping[str, Any], place: str = "") -> Iterable[tuple[str, str]]:
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
     for name, value in values.items():
-        key = f"{place}.{name}".lstrip(".")
+        key = f"{above}.{name}".lstrip(".")
         if isinstance(value, Mapping):
             yield from _flat(value, key)
         elif value not in (None, "", [], ()):
