@@ -12,7 +12,6 @@ from hockney.analysis.health.matrices import SUITE
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.charts import Chart, chart_json, matrix_json, plain
-from hockney.report.findings import fix_sentence
 from hockney.report.page.choices import choices_of, strips_of
 from hockney.report.page.classic import classic_items
 from hockney.report.page.comparisons import comparisons_of
@@ -55,7 +54,7 @@ def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Cal
     figures = report_charts()
     predictions = predictions_of(material)
     checked = [predictions.chart] if predictions and predictions.chart else []
-    patterns = _definitions(material)
+    patterns, words = _definitions(material), read_toml(Path(__file__).with_name("definitions.toml"))["word"]
     data: dict[str, Any] = {
         "format": "hockney-report",
         "version": 1,
@@ -94,11 +93,9 @@ def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Cal
             "predictions": predictions,
             "reports": figures,
             "classic": classic_items(material),
-            "fix_sentence": fix_sentence,
-            "command_line": command_line,
             "environment": environment_of(material),
             "definitions": patterns,
-            "words": read_toml(Path(__file__).with_name("definitions.toml"))["word"],
+            "words": {word: text for word, text in words.items() if word not in patterns},
         },
         material.color_of,
     )

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.finding import Finding
-from hockney.errors import Fix
 from hockney.report.document import Block, Bullet
 from hockney.report.documents.findings import gap_line
-from hockney.report.findings import cause_of, evidence_of, grouped, note_text, others_of, title_of
+from hockney.report.findings import cause_of, evidence_of, fix_sentence, grouped, note_text, others_of, title_of
 from hockney.report.notes import fixed
 from hockney.report.page.material import Material
 
@@ -33,7 +32,8 @@ class FindingItem:
     also: tuple[str, ...]
     evidence: str
     cause: str
-    fix: Fix | None
+    fix: str
+    command: str
     is_problem: bool
     chart: str
     shows: dict[str, Any]
@@ -62,6 +62,7 @@ def findings_of(material: Material, charts: Iterable[str]) -> Findings:
 
 def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
     finding = group[0]
+    command = material.command_line(finding.fix) if finding.fix else ""
     chart, shows = _evidence_chart(material, finding, [each.subject.transport for each in group], charts)
     return FindingItem(
         title=title_of(finding),
@@ -69,7 +70,8 @@ def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> Fin
         also=tuple(others_of(group, lambda each: material.name_of(each.subject.transport))),
         evidence=evidence_of(finding),
         cause=cause_of(finding),
-        fix=finding.fix,
+        fix=f"{fix_sentence(finding.fix)}{':' if command else '.'}" if finding.fix else "",
+        command=command,
         is_problem=finding.is_problem,
         chart=chart,
         shows=shows,
