@@ -6,16 +6,16 @@ import math
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from hockney.report.charts import Axis, Chart, Line, Picture, PointValues, Strip, Unit, View, interval_of
+from hockney.report.charts import Axis, Chart, Form, Line, Picture, PointValues, Strip, Unit, View, interval_of
 from hockney.report.pairs import PairValues
 from hockney.units import format_bytes, format_ns, format_rate, printable
 
 WIDTH, HEIGHT = 960, 480
-_LEFT, _TOP, _BOTTOM, _ROW = 78, 16, 46, 24  # the room around a plot, and the height of a row of bars
-_LETTER, _LINE = 6.3, 16.0  # the width of a letter and the height of a line of text
+_LEFT, _TOP, _BOTTOM, _ROW, _SUM = 78, 16, 46, 24, 56  # around a plot; the height of a row, the width of its sum
+_LETTER, _LINE = 7.0, 16.0  # the width of a letter and the height of a line of text
 _VERDICTS = {"slower": "c1", "faster": "c0", "inconclusive": "c7", "no difference seen": "c2"}
 _RAMP = ((253, 231, 140), (203, 186, 105), (150, 143, 118), (107, 106, 118), (62, 74, 108), (0, 32, 77))
 Spot = tuple[float, float]
@@ -67,7 +67,7 @@ def drawn(picture: Picture, color_of: Mapping[str, int]) -> Drawing:
 
 
 def _moved(mark: Mark, down: float) -> Mark:
-    return Mark(**{**vars(mark), "points": tuple((x, y + down) for x, y in mark.points)})
+    return replace(mark, points=tuple((x, y + down) for x, y in mark.points))
 
 
 # ---- axes -----------------------------------------------------------------------------------------------------------
@@ -173,55 +173,67 @@ def _text(text: str, most: int = 36) -> str:
 # ---- a view of a chart ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Plot:
+    """A view with its scales; each line with its colour and the points that its axes can show."""
+
+    kind: Form
+    x: _Scale
+    y: _Scale
+    right: float
+    lines: tuple[tuple[Line, str, list[PointValues]], ...]
+
+    def at(self, point: PointValues, end: int = 1) -> Spot:
+        """The pixels of a point, of its value or an end of its interval."""
+        return self.x.at(point[0]), self.y.at(point[end] or 0.0)
+
+
 def drawn_view(chart: Chart, view: View, color_of: Mapping[str, int]) -> Drawing:
     """The plot with its axes; names are at the ends of lines, or in a list at the right."""
-    y_axis = view.y or chart.y
-    has_rows = bool(view.names)
-    names = [line.name for line in view.lines]
-    gutter = 24 + _LETTER * max((len(_text(name)) for name in names), default=0)
-    left = 16 + _LETTER * max(len(_text(name)) for name in view.names) if has_rows else _LEFT
-    strips = view.strips
-    plot = HEIGHT - _TOP - _BOTTOM - _ROW * len(strips)
-    height = _ROW * len(view.names) if has_rows else plot
-    right, bottom = WIDTH - gutter - 56 * (chart.kind == "bars"), _TOP + height
-    points = [point for line in view.lines for point in line.points]
-    shown = [p for p in points if is_drawable(chart.x, p[0]) and (has_rows or is_drawable(y_axis, p[1]))]
-    x_values = [value for point in shown for value in (point[0], *(interval_of(point) if has_rows else ())) if value]
+    y_axis, rows = view.y or chart.y, view.names
+    left = 16 + _LETTER * max(len(_text(name)) for name in rows) if rows else _LEFT
+    gutter = 24 + _LETTER * max((len(_text(line.name)) for line in view.lines), default=0)
+    right = WIDTH - gutter - _SUM * (chart.kind == "bars")
+    bottom = _ROW * len(rows) + _TOP if rows else HEIGHT - _BOTTOM - _ROW * len(view.strips)
+    lines = []
+    for number, line in enumerate(view.lines):
+        points = [p for p in line.points if is_drawable(chart.x, p[0]) and (rows or is_drawable(y_axis, p[1]))]
+        if points:
+            lines.append((line, _color(chart, line, number, color_of), points))
+    shown = [point for *_, points in lines for point in points]
+    x_values = [value for point in shown for value in (point[0], *(interval_of(point) if rows else ())) if value]
     if chart.kind == "bars":
-        x_values = [0.0, *_sums(view).values()]
+        x_values = [0.0, *_sums(lines).values()]
     x = _scale(chart.x, x_values, (left, right))
-    y = _scale(y_axis, [point[1] for point in shown], (bottom, _TOP))
-    marks = [*_axes(x, None if has_rows else y, left, right, bottom)]
-    for row, name in enumerate(view.names):
-        at = (left - 8, _TOP + _ROW * (row + 0.5) + 4)
-        marks.append(Mark("text", (at,), "ink", text=_text(name), anchor="end"))
-    maker = {"bars": _bars, "intervals": _intervals, "lines": _lines, "points": _lines}[chart.kind]
-    marks += maker(chart, view, x, y, color_of)
-    marks += _labels(chart, view, x, y, color_of, right)
+    plot = _Plot(chart.kind, x, _scale(y_axis, [point[1] for point in shown], (bottom, _TOP)), right, tuple(lines))
+    marks = [*_axis_marks(plot, has_rows=bool(rows))]
+    marks += [
+        Mark("text", ((left - 8, _middle(n) + 4),), "ink", text=_text(name), anchor="end")
+        for n, name in enumerate(rows)
+    ]
+    marks += {"bars": _bars, "intervals": _intervals, "lines": _lines, "points": _lines}[chart.kind](plot)
+    marks += _labels(plot)
     below = bottom + _BOTTOM
-    for number, strip in enumerate(strips):
-        marks += _strip(strip, x, below + _ROW * number, color_of, right)
-    return Drawing(WIDTH, below + _ROW * len(strips), tuple(marks))
+    for number, strip in enumerate(view.strips):
+        marks += _strip(strip, plot, below + _ROW * number, color_of)
+    return Drawing(WIDTH, below + _ROW * len(view.strips), tuple(marks))
 
 
-def _axes(x: _Scale, y: _Scale | None, left: float, right: float, bottom: float) -> Iterator[Mark]:
-    room = right - left
-    for value, text in x.ticks(max(3, int(room / 62))):
-        yield Mark("line", ((x.at(value), _TOP), (x.at(value), bottom)), "hair")
-        yield Mark("text", ((x.at(value), bottom + 16),), "soft", text=text, anchor="middle")
-    yield Mark("line", ((left, bottom), (right, bottom)), "faint")
-    yield Mark("text", (((left + right) / 2, bottom + 34),), "soft", text=x.axis.title, anchor="middle")
-    if y is None:
-        return
-    for value, text in y.ticks(9):
-        yield Mark("line", ((left, y.at(value)), (right, y.at(value))), "hair")
-        yield Mark("text", ((left - 8, y.at(value) + 4),), "soft", text=text, anchor="end")
+def _middle(row: float) -> float:
+    return _TOP + _ROW * (row + 0.5)
+
+
+def _axis_marks(plot: _Plot, *, has_rows: bool) -> Iterator[Mark]:
+    x, y = plot.x, plot.y
+    for value, text in x.ticks(max(3, int((x.last - x.first) / 62))):
+        yield Mark("line", ((x.at(value), _TOP), (x.at(value), y.first)), "hair")
+        yield Mark("text", ((x.at(value), y.first + 16),), "soft", text=text, anchor="middle")
+    for value, text in () if has_rows else y.ticks(9):
+        yield Mark("line", ((x.first, y.at(value)), (x.last, y.at(value))), "hair")
+        yield Mark("text", ((x.first - 8, y.at(value) + 4),), "soft", text=text, anchor="end")
+    yield Mark("line", ((x.first, y.first), (x.last, y.first)), "faint")
+    yield Mark("text", (((x.first + x.last) / 2, y.first + 34),), "soft", text=x.axis.title, anchor="middle")
     yield Mark("text", ((4, _TOP - 4),), "soft", text=y.axis.title)
-
-
-def _number(line: Line, number: int, color_of: Mapping[str, int]) -> int:
-    """The number of a line in the list of colours, given its own in its view."""
-    return color_of.get(line.transport or "", number) if line.color is None else line.color
 
 
 def _color(chart: Chart, line: Line, number: int, color_of: Mapping[str, int]) -> str:
@@ -229,27 +241,25 @@ def _color(chart: Chart, line: Line, number: int, color_of: Mapping[str, int]) -
         return _VERDICTS.get(line.name, "c7")
     if line.kind == "reference":
         return "soft"
-    is_floor = chart.kind == "bars" and line.transport is None and line.name == "floor"
-    return "floor" if is_floor else f"c{_number(line, number, color_of) % 10}"
+    if chart.kind == "bars" and line.transport is None and line.name == "floor":
+        return "floor"
+    return f"c{(color_of.get(line.transport or '', number) if line.color is None else line.color) % 10}"
 
 
-def _lines(chart: Chart, view: View, x: _Scale, y: _Scale, color_of: Mapping[str, int]) -> Iterator[Mark]:
+def _lines(plot: _Plot) -> Iterator[Mark]:
     """Curves with their bands, and hollow dots of published figures; of the kind "points" only dots."""
-    for number, line in enumerate(view.lines):
-        color = _color(chart, line, number, color_of)
-        points = [p for p in line.points if is_drawable(chart.x, p[0]) and is_drawable(y.axis, p[1])]
-        at = tuple((x.at(point[0]), y.at(point[1])) for point in points)
+    for line, color, points in plot.lines:
+        at = tuple(map(plot.at, points))
         is_published = line.kind == "published"
-        if is_published or (chart.kind == "points" and line.kind == "measured"):
+        if is_published or (plot.kind == "points" and line.kind == "measured"):
             yield from (Mark("dot", (each,), color, 4.5, is_hollow=is_published) for each in at)
             continue
-        for stretch in _stretches(points, y.axis):
-            edges = [[(x.at(p[0]), y.at(p[end] or 0.0)) for p in stretch] for end in (3, 2)]
-            yield Mark("area", (*edges[0], *edges[1][::-1]), color, opacity=0.16)
-        is_thin, is_dashed = line.kind == "reference", line.kind in ("reference", "model")
-        dash = "6 4" if is_dashed else line.dash
-        yield Mark("line", at, color, 1.2 if is_thin else 2.0, dash)
-        if line.kind == "measured" and y.axis.scale != "tail" and len(points) <= 100:
+        for stretch in _stretches(points, plot.y.axis):
+            high, low = ([plot.at(point, end) for point in stretch] for end in (3, 2))
+            yield Mark("area", (*high, *low[::-1]), color, opacity=0.16)
+        dash = "6 4" if line.kind in ("reference", "model") else line.dash
+        yield Mark("line", at, color, 1.2 if line.kind == "reference" else 2.0, dash)
+        if line.kind == "measured" and plot.y.axis.scale != "tail" and len(points) <= 100:
             yield from (Mark("dot", (each,), color, 2.6) for each in at)
 
 
@@ -257,91 +267,74 @@ def _stretches(points: Sequence[PointValues], axis: Axis) -> list[list[PointValu
     """The points between gaps, where there is no interval."""
     found: list[list[PointValues]] = [[]]
     for point in points:
-        low, high = interval_of(point)
-        if low is not None and is_drawable(axis, low) and is_drawable(axis, high):
+        if all(is_drawable(axis, end) for end in interval_of(point)):
             found[-1].append(point)
         else:
             found.append([])
     return [each for each in found if len(each) > 1 and any(point[2:] != (point[1],) * 2 for point in each)]
 
 
-def _sums(view: View) -> dict[int, float]:
+def _sums(lines: Iterable[tuple[Line, str, list[PointValues]]]) -> dict[int, float]:
     """The length of each stacked bar."""
     sums: dict[int, float] = {}
-    for line in view.lines:
-        for point in line.points:
+    for *_, points in lines:
+        for point in points:
             sums[int(point[1])] = sums.get(int(point[1]), 0.0) + point[0]
     return sums
 
 
-def _bars(chart: Chart, view: View, x: _Scale, _: _Scale, color_of: Mapping[str, int]) -> Iterator[Mark]:
+def _bars(plot: _Plot) -> Iterator[Mark]:
     begin: dict[int, float] = {}
-    for number, line in enumerate(view.lines):
-        color = _color(chart, line, number, color_of)
-        for point in line.points:
+    for _, color, points in plot.lines:
+        for point in points:
             row, start = int(point[1]), begin.get(int(point[1]), 0.0)
             begin[row] = start + point[0]
-            yield _box(x.at(start), _TOP + _ROW * row + 4, x.at(begin[row]), _TOP + _ROW * (row + 1) - 4, color)
-    for row, total in _sums(view).items():
-        at = (x.at(total) + 6, _TOP + _ROW * (row + 0.5) + 4)
-        yield Mark("text", (at,), "ink", text=value_text(chart.x.unit, float(f"{total:.3g}")))
+            yield _box(plot.x.at(start), _middle(row) - 8, plot.x.at(begin[row]), _middle(row) + 8, color)
+    for row, total in begin.items():
+        text = value_text(plot.x.axis.unit, float(f"{total:.3g}"))
+        yield Mark("text", ((plot.x.at(total) + 6, _middle(row) + 4),), "ink", text=text)
 
 
-def _box(left: float, top: float, right: float, bottom: float, color: str, **more: float) -> Mark:
-    return Mark("area", ((left, top), (right, top), (right, bottom), (left, bottom)), color, **more)  # type: ignore[arg-type]
+def _box(left: float, top: float, right: float, bottom: float, color: str, opacity: float = 1.0) -> Mark:
+    return Mark("area", ((left, top), (right, top), (right, bottom), (left, bottom)), color, opacity=opacity)
 
 
-def _intervals(chart: Chart, view: View, x: _Scale, _: _Scale, color_of: Mapping[str, int]) -> Iterator[Mark]:
-    one = x.at(1.0)
-    yield Mark("line", ((one, _TOP), (one, _TOP + _ROW * len(view.names))), "soft")
-    for number, line in enumerate(view.lines):
-        color = _color(chart, line, number, color_of)
-        for point in line.points:
-            low, high = interval_of(point)
-            y = _TOP + _ROW * (point[1] + 0.5)
-            yield Mark("line", ((x.at(low or point[0]), y), (x.at(high or point[0]), y)), color, 2.5, opacity=0.55)
-            yield Mark("dot", ((x.at(point[0]), y),), color, 4.0)
+def _intervals(plot: _Plot) -> Iterator[Mark]:
+    yield Mark("line", ((plot.x.at(1.0), _TOP), (plot.x.at(1.0), plot.y.first)), "soft")
+    for _, color, points in plot.lines:
+        for point in points:
+            y, ends = _middle(point[1]), [plot.x.at(end or point[0]) for end in interval_of(point)]
+            yield Mark("line", ((ends[0], y), (ends[1], y)), color, 2.5, opacity=0.55)
+            yield Mark("dot", ((plot.x.at(point[0]), y),), color, 4.0)
 
 
-def _labels(
-    chart: Chart, view: View, x: _Scale, y: _Scale, color_of: Mapping[str, int], right: float
-) -> Iterator[Mark]:
+def _labels(plot: _Plot) -> Iterator[Mark]:
     """The names of the lines at the right: each beside the end of its line, moved apart; else in a list."""
-    at_ends = chart.kind == "lines"
-    wanted: list[tuple[float, Spot | None, str, str]] = []
-    for number, line in enumerate(view.lines):
-        points = [p for p in line.points if is_drawable(chart.x, p[0]) and is_drawable(y.axis, p[1])]
-        if not points and chart.kind in ("lines", "points"):
-            continue
-        end = (x.at(points[-1][0]), y.at(points[-1][1])) if at_ends else None
-        wanted.append((end[1] if end else 0.0, end, _text(line.name), _color(chart, line, number, color_of)))
-    if len(wanted) == 1 and chart.kind != "lines":
+    at_ends, taken = plot.kind == "lines", _TOP - 4.0
+    if len(plot.lines) == 1 and not at_ends:
         return
-    taken = _TOP - 4.0
-    ordered = sorted(wanted, key=lambda each: each[0]) if at_ends else wanted
-    room = y.first - _TOP
-    for number, (height, end, text, color) in enumerate(ordered):
-        most = y.first + 4 - _LINE * (len(ordered) - 1 - number) if room > _LINE * len(ordered) else math.inf
-        taken = max(taken + _LINE, min(height, most)) if at_ends else taken + _LINE
-        edge = right + 56 * (chart.kind == "bars") + 14
-        if end:
-            yield Mark("line", ((end[0], end[1]), (edge - 3, taken)), color, 0.8, opacity=0.5)
+    lines = sorted(plot.lines, key=lambda line: plot.at(line[2][-1])[1]) if at_ends else plot.lines
+    edge, has_room = plot.right + _SUM * (plot.kind == "bars") + 14, plot.y.first - _TOP > _LINE * len(lines)
+    for number, (line, color, points) in enumerate(lines):
+        end, most = plot.at(points[-1]), plot.y.first + 4 - _LINE * (len(lines) - 1 - number)
+        taken = max(taken + _LINE, min(end[1], most if has_room else math.inf) if at_ends else 0.0)
+        if at_ends:
+            yield Mark("line", (end, (edge - 3, taken)), color, 0.8, opacity=0.5)
         else:
-            yield Mark("dot", ((edge - 2, taken),), color, 4.0, is_hollow=view.lines[number].kind == "published")
-        yield Mark("text", ((edge + 6 * (not end), taken + 4),), color, text=text)
+            yield Mark("dot", ((edge - 2, taken),), color, 4.0, is_hollow=line.kind == "published")
+        yield Mark("text", ((edge + 6 * (not at_ends), taken + 4),), color, text=_text(line.name))
 
 
-def _strip(strip: Strip, x: _Scale, top: float, color_of: Mapping[str, int], right: float) -> Iterator[Mark]:
+def _strip(strip: Strip, plot: _Plot, top: float, color_of: Mapping[str, int]) -> Iterator[Mark]:
     """A row under the axis with the fastest of each size: a colour each, and the names where they have room."""
     for first, last, transports, text in strip.spans:
-        left, end = x.at(first), x.at(last)
-        step = (_ROW - 5) / len(transports)
+        left, end, step = plot.x.at(first), plot.x.at(last), (_ROW - 5) / len(transports)
         for number, name in enumerate(transports):
             y = top + step * number
-            yield _box(left + 1, y, end - 1, y + step, f"c{color_of.get(name, 0) % 10}", opacity=0.3)
+            yield _box(left + 1, y, end - 1, y + step, f"c{color_of.get(name, 0) % 10}", 0.3)
         if len(text) * _LETTER < end - left - 6:
             yield Mark("text", (((left + end) / 2, top + 14),), "ink", text=text, anchor="middle")
-    yield Mark("text", ((right + 14, top + 14),), "soft", text=strip.name)
+    yield Mark("text", ((plot.right + 14, top + 14),), "soft", text=strip.name)
 
 
 # ---- a matrix -------------------------------------------------------------------------------------------------------
@@ -359,7 +352,7 @@ def drawn_matrix(matrix: PairValues) -> Drawing:
         for b, value in enumerate(row):
             if not math.isnan(value):
                 box = _box(left + b * cell, top + a * cell, left + (b + 1) * cell, top + (a + 1) * cell, "")
-                marks.append(Mark(**{**vars(box), "rgb": _shade(share(value))}))
+                marks.append(replace(box, rgb=_shade(share(value))))
     step = next((each for each in (1, 2, 4, 8, 16, 32, 64, 128) if each * cell >= 30), count)
     for rank in range(0, count, step):
         at = (rank + 0.5) * cell
@@ -374,7 +367,7 @@ def drawn_matrix(matrix: PairValues) -> Drawing:
     for number, value in enumerate((low, math.sqrt(low * high), high)):
         y = top + 20 + 26 * number
         box = _box(left + side + 30, y, left + side + 54, y + 22, "")
-        marks.append(Mark(**{**vars(box), "rgb": _shade(share(value))}))
+        marks.append(replace(box, rgb=_shade(share(value))))
         text = value_text(matrix.unit, float(f"{value:.3g}"))
         marks.append(Mark("text", ((left + side + 62, y + 16),), "soft", text=text))
     return Drawing(WIDTH, top + side + 20, tuple(marks))
