@@ -19,7 +19,6 @@ from tests.report.html.made import BREAKOUT, HOSTILE
 from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.pairs import pair_matrices
-from hockney.measure.background import Background
 from hockney.model import Point
 from hockney.render.html.page import json_block
 from hockney.report.charts import bounds_of, matrix_json, plain
