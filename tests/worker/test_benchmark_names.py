@@ -78,6 +78,7 @@ BENCHMARKS = [
     benchmark("t3d", "load table (in page)", "memload", "shm", 1, 4096, "root", 8, 8, access="stream"),
     benchmark("t3d", "load table (remote)", "get", "shm", 2, 64, "root", 1, 1),
     benchmark("t3d", "pvm/mpi (previous newsletter)", "pingpong", "pvm", 2, 8, "root", 2, 2),
+    benchmark("t3d", "remote load (by distance)", "putpong", "shm", 2, 8, "root", 2, 2),
     *(
         benchmark(
             *("ancor", f"stream write/read ({write}, {read}, from {source})", "stream", real),

@@ -17,11 +17,13 @@ from hockney.worker.build import build_worker
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.launch import Job, ssh
+from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 hosts = parse_hosts("127.0.0.[1-{RANKS}]")
 template = "env HOST={{hosts}} {{worker}}"
-command = ssh(Job(build_worker(), "tcp", len(hosts), oversubscribed=True, hosts=hosts, asked=template))
+placement = Placement(hosts=hosts, launcher=template)
+command = ssh(Job(build_worker(), "tcp", len(hosts), placement, oversubscribed=True))
 try:
     with WorkerSession(command) as session:
         print(len(session.hello().ranks), "ranks")
