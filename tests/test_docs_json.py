@@ -35,7 +35,7 @@ from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, 
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
-from hockney.cli.schemas import FORMATS, Key, sections
+from hockney.cli.schemas import FORMATS, Key, schema, sections
 from hockney.errors import Fix
 from hockney.machine.activity import Moment, Program
 from hockney.machine.facts import facts
@@ -524,3 +524,11 @@ def test_every_kind_of_warning_is_on_the_page() -> None:
     assert {key for key in keys - used if not key.endswith("-met")} == {"ipv4"}  # its key is that of what a library met
     kinds = {key.partition("-")[0] for key in keys} | {"others"}
     assert [kind for kind in kinds if not re.search(rf"\b{kind}\b", WORDS)] == []
+
+
+def test_keys_below_a_part_are_in_the_schema() -> None:
+    """A transport has those of everything listed, and its own."""
+    listed = schema()["$defs"]["list"]["properties"]["transports"]["items"]["allOf"]
+    assert listed[0] == {"$ref": "#/$defs/Listed"}
+    assert {"caps", "native", "max_bytes"} <= {*listed[1]["properties"]}
+    assert listed[1]["properties"]["max_bytes"]["description"] == "null: no limit"

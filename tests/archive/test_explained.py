@@ -12,7 +12,7 @@ from hockney.analysis.explain import DETECTORS, Explanation, explain
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.archive import machines, published
 from hockney.archive.curves import estimate_of, read_machine
-from hockney.archive.explained import explain_machine, notes_of
+from hockney.archive.explained import explain_machine
 from hockney.report.findings import gap_text
 
 
@@ -63,7 +63,7 @@ def test_statements_without_figures_have_a_reason(machine: str) -> None:
 
 
 def test_oddities_are_notes_of_their_rows() -> None:
-    notes = {name: " ".join(notes_of(machines()[name])) for name in machines()}
+    notes = {name: " ".join(explain_machine(machines()[name]).oddities) for name in machines()}
     assert "equals the 8-sender row" in notes["gpmimd"]
     assert "of the other numbers" not in notes["gpmimd"]
     assert "up to 6.1 % off the line" in notes["gpmimd"]

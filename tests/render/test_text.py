@@ -336,3 +336,12 @@ def test_a_bullet_of_three_lines_moves_its_cause_up_and_is_cut(monkeypatch: pyte
     whole = texts_of(Bullet(evidence * 2, (cause, fix), ("another",)))
     assert " ".join(whole).count("cause") == 15
     assert whole[-1] == "  - another"
+
+
+def test_a_figure_is_wider_than_the_screen_and_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence in the same place is broken, and so is a word that has no room."""
+    monkeypatch.setenv("COLUMNS", "24")
+    figure = "(108,000–113,000)‡"
+    for column, is_whole in ((Column("here", right=True), True), (Column("here", wrap=True), False)):
+        lines = texts_of(Table([Column("a row", key=True), column], [["all pairs", figure]], fits=True))
+        assert any(figure in line for line in lines) == is_whole

@@ -61,13 +61,17 @@ class Published:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Figures of a report that share a table: those that match `where`, each named by its `keys` (column: title)."""
+    """Figures of a report that share a table: those that match `where`, each named by its `keys` (column: title).
+
+    `oddities` are sentences on what is odd in the figures as they were printed.
+    """
 
     report: str
     title: str
     where: Mapping[str, Coordinate | list[Coordinate]]
     keys: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    oddities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def published(report: str) -> tuple[Published, ...]:
 def benchmarks(report: str) -> tuple[Benchmark, ...]:
     """The benchmarks of a report in its order."""
     rows = (row for row in _contents("benchmarks")["benchmark"] if row["report"] == report)
-    return tuple(Benchmark(**row | {"notes": tuple(row.get("notes", ()))}) for row in rows)
+    return tuple(Benchmark(**row | {name: tuple(row.get(name, ())) for name in ("notes", "oddities")}) for row in rows)
 
 
 def blocks(report: str) -> list[dict[str, Any]]:

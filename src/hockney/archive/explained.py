@@ -22,10 +22,10 @@ def explain_machine(machine: Machine) -> Explanation:
         for row in rows
     }
     rest = [gap for gap in explanation.not_checked if gap.what not in unseen]
-    return replace(explanation, not_checked=(*unseen.values(), *rest))
+    return replace(explanation, not_checked=(*unseen.values(), *rest), oddities=tuple(_oddities(machine)))
 
 
-def notes_of(machine: Machine) -> Iterator[str]:
+def _oddities(machine: Machine) -> Iterator[str]:
     """What is odd in the printed figures: each note once, with its benchmark and its first figures."""
     for benchmark in benchmarks(machine.report):
         noted: dict[str, list[str]] = {}
@@ -35,3 +35,4 @@ def notes_of(machine: Machine) -> Iterator[str]:
         for note, printed in noted.items():
             more = " …" if len(printed) > 3 else ""
             yield f"{benchmark.title}, {', '.join(printed[:3])}{more}: {note}."
+        yield from (f"{benchmark.title}: {oddity}" for oddity in benchmark.oddities)

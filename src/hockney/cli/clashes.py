@@ -40,8 +40,8 @@ CLASHES = (
           "with a suite or other options than --csv and --quiet"),
     Clash("run", "", "what resume", "name what to run: a pattern, a suite or a file, for example", needs=True,
           argv=("hockney", "run", "pingpong")),
-    Clash("run", "machine", "transport hosts hostfile cpus map_by interface",
-          "--machine runs on a model alone: leave out --transport, --hosts, --cpus, --map and --interface"),
+    Clash("run", "machine", "transport hosts hostfile cpus map_by interface launcher",
+          "--machine runs on a model alone: leave out --transport, --hosts, --cpus, --map, --interface and --launcher"),
     Clash("", "hostfile", "hosts", "--hostfile names the hosts: leave out --hosts"),
     Clash("", "cpus", "hosts hostfile", "--cpus places ranks on this host only: leave out --hosts"),
     Clash("", "cpus", "map_by", "--cpus places the ranks: leave out --map"),
@@ -49,8 +49,8 @@ CLASHES = (
     Clash("check", "", "baseline expect", _AGAINST, needs=True),
     Clash("check", "expect", "max_slowdown patience_s",
           "--max-slowdown and --patience go with --baseline; --expect has limits in its file"),
-    Clash("check", "baseline", "reference", "--baseline measures, so it takes no RUN. To compare two stored runs",
-          argv=("hockney", "compare", "last~1", "last")),
+    Clash("check", "baseline", "reference",
+          "--baseline measures, so it takes no RUN; hockney compare is for two stored runs"),
     Clash("check", "reference", "time_s",
           "--time is for measuring, and a named RUN is measured already: leave one of them out"),
     Clash("compare", "* base new everything margin interleave", "interleave",
@@ -85,12 +85,13 @@ def refuse_clashes(context: click.Context, *, as_json: bool) -> None:
     source = context.get_parameter_source
     given = [name for name, value in context.params.items() if value not in (None, ()) and source(name) is COMMANDLINE]
     given += ["as_json"] * as_json
-    if context.params.get("hosts") == ("local",) and "hostfile" not in given:
-        given.remove("hosts")  # this host is no other place
+    is_here = context.params.get("hosts") == ("local",) and "hostfile" not in given
+    elsewhere = [name for name in given if not (is_here and name == "hosts")]  # this host is no other place
     flags = {param.name: max(param.opts, key=len) for param in context.command.params}
     for row in CLASHES:
-        first = next(iter(_those(row.options, given)), "")
-        others = [name for name in _those(row.others, given) if name != first]
+        known = given if row.options.startswith("*") else elsewhere
+        first = next(iter(_those(row.options, known)), "")
+        others = [name for name in _those(row.others, known) if name != first]
         is_meant = row.command in ("", context.info_name) and bool(first) == bool(row.options)
         if is_meant and bool(others) != row.needs:
             raise UsageError(row.why.format(*(flags.get(name, "") for name in (first, *others))), argv=row.argv)

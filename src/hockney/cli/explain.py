@@ -15,7 +15,6 @@ from hockney.results.runs import open_results
 
 if TYPE_CHECKING:
     from hockney.analysis.explain import Explanation
-    from hockney.report.document import Block
 
 
 @command("explain", example="hockney explain last\nhockney explain --machine t3d")
@@ -42,10 +41,7 @@ def explain(reference: str | None, machine: str | None, everything: bool, *, as_
     if as_json:
         print_json("explain", explanation_json(explanation))
     else:
-        shown = whole_document(explanation, names) if everything else strongest_document(explanation, names)
-        show(shown)
-        if machine is not None:
-            show(_notes(machine))
+        show(whole_document(explanation, names) if everything else strongest_document(explanation, names))
 
 
 def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, dict[str, str]]:
@@ -55,16 +51,6 @@ def _of_run(reference: str | None, store: Path | None) -> tuple[Explanation, dic
     with open_results(store) as results:
         run = results.run(reference or "last")
         return explain_run(run), readable_names(run.launches.values())
-
-
-def _notes(name: str) -> list[Block]:
-    """What is odd in the figures as they were printed."""
-    from hockney.archive import machines
-    from hockney.archive.explained import notes_of
-    from hockney.report.document import Item, Sentence, Text
-
-    notes = list(notes_of(machines()[name]))
-    return [Sentence(), Text("Notes on the printed figures", tone="strong"), *map(Item, notes)] if notes else []
 
 
 def _of_machine(name: str) -> Explanation:

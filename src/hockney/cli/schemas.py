@@ -128,7 +128,8 @@ def _keys(rows: Sequence[Key], below: str = "") -> dict[str, Any]:
 
 
 def _described(row: Key, rows: Sequence[Key]) -> dict[str, Any]:
-    return {**_typed(row.type, row, rows), **({"description": row.meaning} if row.meaning else {})}
+    meaning = re.sub(r"^absent(?:; |$)", "", row.meaning)
+    return {**_typed(row.type, row, rows), **({"description": meaning} if meaning else {})}
 
 
 def _typed(word: str, row: Key, rows: Sequence[Key]) -> dict[str, Any]:
@@ -150,4 +151,7 @@ def _typed(word: str, row: Key, rows: Sequence[Key]) -> dict[str, Any]:
             "type": "array",
             "items": {"anyOf": [{"type": "string"}, {**_keys(rows, f"{row.key}."), "required": []}]},
         }
-    return {"type": _PLAIN[word]} if word in _PLAIN else {"$ref": f"#/$defs/{word}"}
+    if word in _PLAIN:
+        return {"type": _PLAIN[word]}
+    more = _keys(rows, f"{row.key}.")
+    return {"allOf": [_refer(word), more]} if "properties" in more else _refer(word)

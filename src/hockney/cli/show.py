@@ -62,9 +62,9 @@ def show(
 ) -> None:
     """Show the figures of a run.
 
-    Shows the tables of its suite (data sheet, classic report, all pairs). With --all, a selection, or another suite,
-    each curve has a table. Figures are of one machine state: the quiet one with most measurements, if it has enough.
-    RUN is a number, a label, `last` (the default), or `last~1` for the run before.
+    Shows the tables of its suite (data sheet, first page of a classic report, all pairs). With --all, a selection, or
+    another suite, each curve has a table. Figures are of one machine state: the quiet one with most measurements, if it
+    has enough. RUN is a number, a label, `last` (the default), or `last~1` for the run before.
     """
     from hockney.render.text import show as show_document  # 60 ms, as all below
     from hockney.report.documents.clocks import clocks_around_document

@@ -17,7 +17,9 @@ _NAME_MAX = 20
 
 def formatter(unit: str) -> Callable[[float], str]:
     """What writes a value: `183 ns`, `1.2 GB/s`, or a number with another unit."""
-    return _FORMATS.get(unit) or (lambda value: f"{value:,.3g} {unit}".strip())
+    return _FORMATS.get(unit) or (
+        lambda value: (f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}").strip()
+    )
 
 
 def figure_table(matrix: Matrix) -> Table:

@@ -36,6 +36,8 @@ def table_lines(table: Table, style: Style, *, fits: bool, heading: Callable[[],
     natural = [max(len(column.title), length) for column, length in zip(columns, longest, strict=True)]
     if fits and table.narrow and _total(range(len(columns)), natural) > line_width():
         return table_lines(replace(table, rows=table.narrow, narrow=()), style, fits=fits, heading=heading)
+    by_column = zip(columns, zip(*printed, strict=True), strict=True)
+    words = [max(map(_longest_word, texts)) if column.right else 0 for column, texts in by_column]  # figures stay whole
     parts, least = [list(range(len(columns)))], natural
     if fits:
         least = [_least_width(column, length) for column, length in zip(columns, longest, strict=True)]
@@ -43,12 +45,17 @@ def table_lines(table: Table, style: Style, *, fits: bool, heading: Callable[[],
     lines: list[str] = []
     for number, part in enumerate(parts):
         lines += heading() or [""] * (number > 0)
-        lines += _part_lines(columns, blocks, _grown(part, least, natural, fits=fits), style)
+        lines += _part_lines(columns, blocks, _grown(part, least, natural, words if fits else None), style)
     hidden = [column.title for index, column in enumerate(columns) if not any(index in part for part in parts)]
     if hidden:
         text = f"(columns hidden, screen too narrow: {', '.join(hidden)})"
         lines += [style(line, "quiet") for line in wrapped(text, rest="  ")]
     return lines
+
+
+def _longest_word(text: str) -> int:
+    """Its width, a number and its unit being one."""
+    return max((text_width(word) for word in whole(text).split(" ")), default=0)
 
 
 def _least_width(column: Column, longest: int) -> int:
@@ -79,16 +86,19 @@ def _total(part: Sequence[int], widths: Sequence[int]) -> int:
     return sum(widths[index] for index in part) + GAP * (len(part) - 1)
 
 
-def _grown(part: Sequence[int], least: Sequence[int], natural: Sequence[int], *, fits: bool) -> dict[int, int]:
+def _grown(
+    part: Sequence[int], least: Sequence[int], natural: Sequence[int], words: Sequence[int] | None
+) -> dict[int, int]:
     """The widths of these columns by index: they share the room of the line, none wider than it needs.
 
-    If the table `fits` and there is too little room, its widest column is narrower, and cells are broken between words.
+    With the longest `words` of columns and too little room, the widest column is narrower: its cells are broken between
+    words.
     """
     widths = {index: least[index] for index in part}
     room = line_width() - _total(part, least)
-    if room < 0 and fits:
+    if room < 0 and words is not None:
         widest = max(part, key=lambda index: least[index])
-        widths[widest] = max(min(_WRAP_MIN, least[widest]), least[widest] + room)
+        widths[widest] = max(min(_WRAP_MIN, least[widest]), words[widest], least[widest] + room)
     room = max(0, room)
     by_need = sorted(part, key=lambda index: natural[index] - least[index])
     for left, index in zip(range(len(by_need), 0, -1), by_need, strict=True):

@@ -52,7 +52,10 @@ SUITES = {detector.what: detector.suite for detector in DETECTORS if detector.su
 
 @dataclass(frozen=True)
 class Explanation:
-    """All results of explain for a run or a machine; findings in the order of `_rank`, which every screen keeps."""
+    """All results of explain for a run or a machine; findings in the order of `_rank`, which every screen keeps.
+
+    `oddities` are sentences on the published figures of a machine of the archive.
+    """
 
     subject: str
     findings: tuple[Finding, ...] = ()
@@ -62,6 +65,7 @@ class Explanation:
     not_checked: tuple[NotChecked, ...] = ()
     notes: tuple[Note, ...] = ()
     off_lines: tuple[OffLine, ...] = ()
+    oddities: tuple[str, ...] = ()
 
 
 def explain_run(run: Run, reading: Reading | None = None) -> Explanation:

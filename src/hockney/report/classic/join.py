@@ -160,7 +160,7 @@ def _group(joiner: Joiner, benchmark: Benchmark) -> BenchmarkRows:
         for place in range(len(figure.quantities) or 1)
     ]
     columns = dict.fromkeys(column for row in rows for column in row.cells)
-    notes = [*benchmark.notes, *_archive_notes(rows)]
+    notes = [*benchmark.notes, *benchmark.oddities, *_archive_notes(rows)]
     if any(cell.value.is_predicted for row in rows for cell in row.cells.values()):
         notes.append(f"~: predicted. {ASSUMED}")
     return BenchmarkRows(benchmark, tuple(columns), tuple(rows), tuple(notes))
@@ -218,7 +218,7 @@ def _cell(joiner: Joiner, row: PublishedRow, members: Sequence[Series]) -> Here:
     names = joiner._options[point.pattern]
     is_other = point.pattern != spec.patterns[0] or any(name not in {*names, *_ENDS} for name, _ in point.options)
     if row.unit == "cp" and row.quantity:  # of a load: a put or message has another base
-        return Here(value, row.published, also)
+        return Here(value, None, also)
     published_here = None if is_other else compared
     return Here(value, published_here, also, of_model=not is_other, is_used=is_used(model, row.figure))
 

@@ -73,7 +73,7 @@ def _line(report: ClassicReport, group: BenchmarkRows) -> tuple[str, list[Cell]]
     """The column of the figure that is shown, and the line. Of two readings of a figure the nearer one counts."""
     known = _nearest(group)
     row, cell = next(((row, cell) for row, cell in known if cell.ratio), next(iter(known), (group.rows[0], None)))
-    texts = [Cell(group.benchmark.title), Cell(_row_name(group, row)), Cell(_published(row, with_unit=True))]
+    texts = [Cell(group.benchmark.title), Cell(_row_name(group, row, most=2)), Cell(_published(row, with_unit=True))]
     texts += [_value_cell(cell.value, short=True) if cell else Cell(NOTHING), Cell(_compared(cell))]
     column = next((column for column, each in row.cells.items() if each is cell), "").partition(",")[0]
     if report.is_model:
@@ -105,8 +105,8 @@ def _nearest(group: BenchmarkRows) -> list[tuple[PublishedRow, Here]]:
     ]
 
 
-def _row_name(group: BenchmarkRows, row: PublishedRow) -> str:
-    """`4 processors, 64 B`: the first figures and words that name a row."""
+def _row_name(group: BenchmarkRows, row: PublishedRow, *, most: int | None = None) -> str:
+    """`4 processors, 64 B`: the figures and words that name a row, the first `most` of more."""
     parts = []
     for title, text in zip(group.benchmark.keys.values(), row.names, strict=True):
         if not text:
@@ -114,7 +114,7 @@ def _row_name(group: BenchmarkRows, row: PublishedRow) -> str:
         is_count = text.isdecimal() and title not in _BEFORE
         word = f"{text} B" if title == "bytes" else f"{text} {title}" if is_count else text
         parts.append(f"{title} {text}" if title in _BEFORE else word.replace("delay, us", "us delay"))
-    return ", ".join(parts[:2] if len(parts) > 2 else parts)
+    return ", ".join(parts[:most])
 
 
 def _verdict_of(report: ClassicReport, group: BenchmarkRows) -> str:
@@ -162,7 +162,7 @@ def _conclusion_text(conclusion: Conclusion) -> str:
     reasons = dict.fromkeys(each.reason for each in conclusion.judgements if each.reason)
     text = "; ".join(str(reason).partition(";")[0] for reason in reasons)
     why = f" {text[:1].upper()}{text[1:]}." if text else ""
-    return f"{conclusion.text}{f' ({conclusion.holds})' if conclusion.holds else ''}{why}"
+    return f"{conclusion.text}{f' Test: {conclusion.holds}.' if conclusion.holds else ''}{why}"
 
 
 def _verdicts(conclusion: Conclusion, ons: Sequence[str]) -> list[str]:
@@ -333,15 +333,15 @@ def values_of(report: ClassicReport) -> list[Reported]:
     return [value for cell in cells for value in (cell.value, cell.also) if value is not None and value.estimate]
 
 
-def footnotes(report: ClassicReport) -> list[str]:
-    """What the words and marks of the tables mean."""
+def footnotes(report: ClassicReport, tables: Iterable[TextTable]) -> list[str]:
+    """What the words and marks of these tables mean."""
     values, notes = values_of(report), []
     if report.is_model:
         notes.append(
             "error: of the model against the published figure. reproduced: its fit used that figure, and is within 2 %."
         )
         notes.append("rows: those that the fit did not use, with their errors, or of used ones where it used them all.")
-    if any(value.is_predicted for value in values):
+    if any(PREDICTED in cell.text for table in tables for row in table.rows for cell in row):
         notes.append(f"{PREDICTED}: predicted from this run's two ranks, for as many CPUs as ranks.")
     states = Counter(value.state for value in values if value.state and not value.is_exact)
     if states:

@@ -32,10 +32,11 @@ def classic_document(
 
     At the end stands what is `missing` on this machine.
     """
-    for table in [*first_page(report), *(all_tables(report) if everything else [])]:
+    tables = [*first_page(report), *(all_tables(report) if everything else [])]
+    for table in tables:
         yield from _table(table)
     yield Sentence()
-    for text in footnotes(report):
+    for text in footnotes(report, tables):
         yield Text(text, tone="quiet")
     values = values_of(report)
     yield from one_launch(value.over for value in values if value.over)

@@ -124,6 +124,14 @@ def _strongest(explanation: Explanation, names: Mapping[str, str]) -> Iterator[B
     yield More("--all", {noun: len(members) for noun, members in hidden.items()})
     gaps = _short_gaps(explanation.not_checked)
     yield from [Title("Not checked"), *map(Item, gaps)] if gaps else []
+    if explanation.oddities:
+        blocks = tuple(_oddities(explanation))
+        yield Group(blocks, priority=_FINDINGS_MAX - 1, noun="note on the printed figures", count=len(blocks) - 1)
+
+
+def _oddities(explanation: Explanation) -> Iterator[Block]:
+    yield Title("Notes on the printed figures")
+    yield from map(Item, explanation.oddities)
 
 
 def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterator[Block]:
@@ -148,6 +156,7 @@ def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterat
     if explanation.not_checked:
         yield Title("Not checked")
         yield from (Item(gap_line(gap), tone="quiet") for gap in explanation.not_checked)
+    yield from _oddities(explanation) if explanation.oddities else ()
 
 
 def _head(explanation: Explanation, count: int) -> Title:

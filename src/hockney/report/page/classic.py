@@ -11,4 +11,7 @@ from hockney.report.table import TextTable
 def classic_items(material: Material) -> list[tuple[ClassicReport, list[TextTable], list[TextTable], list[str]]]:
     """The report of each run of the page that used a classic suite: its page, its tables, and what marks mean."""
     reports = filter(None, map(make_report, material.runs))
-    return [(report, first_page(report), all_tables(report), footnotes(report)) for report in reports]
+    return [
+        (report, first := first_page(report), rest := all_tables(report), footnotes(report, [*first, *rest]))
+        for report in reports
+    ]
