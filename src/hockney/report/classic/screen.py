@@ -79,14 +79,15 @@ def _line(report: ClassicReport, group: BenchmarkRows) -> tuple[str, list[Cell]]
     if report.is_model:
         compared = [each for _, each in known if each.error is not None]
         own = [cell for cell in compared if not cell.is_used]
+        not_used = {id(row.figure) for row, cell in known if cell.error is not None and not cell.is_used}
         errors = [cell.error for cell in own or compared if cell.error is not None]
         largest = max(errors, key=abs, default=0.0)
-        texts.append(Cell("used" if compared and not own else f"{len(own)} of {len(group.rows)}"))
+        texts.append(Cell("used" if compared and not own else f"{len(not_used)} of {len(_figures_of(group))}"))
         texts.append(Cell(f"{statistics.median(map(abs, errors)):.1%}, {largest:+.1%}" if errors else NOTHING))
         column = ""
     else:
         measured = {id(row.figure) for row, cell in group.known if not cell.value.is_predicted}
-        texts.append(Cell(f"{len(measured)} of {len({id(row.figure) for row in group.rows})}"))
+        texts.append(Cell(f"{len(measured)} of {len(_figures_of(group))}"))
     return column, [*texts, Cell(_verdict_of(report, group))]
 
 
@@ -134,13 +135,22 @@ def _is_predicted(row: PublishedRow) -> bool:
     return bool(known) and all(value.is_predicted for value in known)
 
 
+def _figures_of(group: BenchmarkRows) -> list[PublishedRow]:
+    """A row for each figure: of several readings one with a value, where any has one."""
+    found: dict[int, PublishedRow] = {}
+    for row in group.rows:
+        if found.setdefault(id(row.figure), row).reason:
+            found[id(row.figure)] = row
+    return list(found.values())
+
+
 def _total(report: ClassicReport) -> int:
-    return sum(len(group.rows) for group in report.groups)
+    return sum(len(_figures_of(group)) for group in report.groups)
 
 
 def _missing(report: ClassicReport) -> dict[str, tuple[int, int]]:
     """The number of rows without a figure by their reason, and of all rows."""
-    reasons = Counter(row.reason for group in report.groups for row in group.rows if row.reason)
+    reasons = Counter(row.reason for group in report.groups for row in _figures_of(group) if row.reason)
     return {str(reason): (count, _total(report)) for reason, count in reasons.most_common()}
 
 
