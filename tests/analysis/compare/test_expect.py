@@ -291,8 +291,9 @@ def test_ranks_and_size_default_to_those_of_the_pattern(catalogue: Catalogue, tm
     assert done.returncode in (0, 3), done.stderr
     with Store.open(tmp_path / "results.db", readonly=True) as opened:
         limits = judge_expectations(Run(opened, 1), load_expectations(path, catalogue), catalogue)
-    # In so short a time a measurement may be alone or its interval endless, but the run has it.
-    assert {limit.reason for limit in limits} <= {None, LimitReason.FEW_MEASUREMENTS, LimitReason.UNCERTAIN}
+    # In so short a time a measurement may be alone, its interval endless or its core shared, but the run has it.
+    unsure = {LimitReason.FEW_MEASUREMENTS, LimitReason.UNCERTAIN, LimitReason.CONTENDED}
+    assert {limit.reason for limit in limits} <= {None, *unsure}
     assert [limit.subject.partition(",")[0] for limit in limits] == ["memload of 64 B on shm", "barrier on shm"]
 
 
