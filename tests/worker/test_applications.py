@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.worker.extra import EXTRA
-from tests.worker.test_native import converse, measure, why_unsupported
+from tests.worker.test_native import converse, measure, measured, on_virtual, shared, why_unsupported
 
 from hockney.worker.build import build_worker
 
@@ -23,11 +23,9 @@ COMPUTE_US = 5
 def slowest(pattern: str, ranks: int, size: int = BYTES, **options: Any) -> list[float]:
     """The time of a repetition in each sample: that of the slowest rank."""
     command = measure(pattern, size, samples=SAMPLES, batch=BATCH, warmup=WARMUP, **options)
-    arguments = ["-t", "virtual", "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_VIRTUAL": f"{S} {R} {W} {BYTE}"})
-    assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
-    assert answers[0]["verified"] is True
-    return [max(of_ranks) / BATCH for of_ranks in zip(*answers[0]["elapsed_ns"], strict=True)]
+    answer = on_virtual(f"{S} {R} {W} {BYTE}", command, ranks)
+    assert answer["verified"] is True
+    return [max(of_ranks) / BATCH for of_ranks in zip(*answer["elapsed_ns"], strict=True)]
 
 
 def steady(pattern: str, ranks: int, size: int = BYTES, **options: Any) -> float:
@@ -111,7 +109,7 @@ def test_the_messages_of_a_repetition_are_those_that_leave(pattern: str, ranks: 
     left = []
     for batch in (1, 3):
         command = measure(pattern, 80, samples=1, batch=batch, warmup=0, verify="no")
-        arguments = ["-t", "fault", "-n", str(ranks), "--oversubscribed"]
+        arguments = ["-t", "fault", *shared(ranks)]
         (answer, _), done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_FAULT": "list 0 0"})
         left.append(done.stderr.count("fault: sends "))
     assert answer["messages_per_rep"] == ranks * (left[1] - left[0]) / 2
@@ -132,10 +130,7 @@ def test_a_parameter_server_waits_for_all_workers_and_answers_them_in_turn(worke
     ],
 )  # fmt: skip
 def test_grids_are_near_square(pattern: str, ranks: int, messages: int) -> None:
-    (answer, _), done = converse(
-        build_worker(), [measure(pattern, 8)], "-t", "null", "-n", str(ranks), "--oversubscribed"
-    )
-    assert answer["kind"] == "measure", done.stderr
+    (answer,) = measured([measure(pattern, 8)], "-t", "null", *shared(ranks))
     assert answer["messages_per_rep"] == messages
 
 
@@ -151,7 +146,7 @@ def test_grids_are_near_square(pattern: str, ranks: int, messages: int) -> None:
 def test_options_that_fit_no_grid_or_leave_no_worker_are_refused(
     pattern: str, options: dict[str, int], why: str
 ) -> None:
-    message = why_unsupported(measure(pattern, 8, **options), "-t", "null", "-n", "6", "--oversubscribed")
+    message = why_unsupported(measure(pattern, 8, **options), "null", 6)
     assert message.removesuffix(": give factors of 6, or 0 for automatic") == why
 
 
@@ -161,8 +156,7 @@ def test_options_that_fit_no_grid_or_leave_no_worker_are_refused(
 )
 def test_where_nothing_is_sent_only_computing_is_left(pattern: str, delays: list[int]) -> None:
     command = measure(pattern, 8, batch=2, samples=3, warmup=0, delay_us=COMPUTE_US)
-    (answer, _), done = converse(build_worker(), [command], "-t", "null", "-n", "4", "--oversubscribed")
-    assert answer["kind"] == "measure", done.stderr
+    (answer,) = measured([command], "-t", "null", *shared(4))
     assert answer["counters"]["delays"] == [2 * 3 * each for each in delays]
     for elapsed_ns, each in zip(answer["elapsed_ns"], delays, strict=True):
         assert all(ns >= 2 * each * COMPUTE_US * 1000 for ns in elapsed_ns)

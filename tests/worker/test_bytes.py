@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.matrix import matrix
-from tests.worker.test_native import converse, measure, measured
+from tests.worker.test_native import converse, measure, measured, shared
 
 from hockney.suites import load_suite
 from hockney.worker.build import Recipe, build_worker
@@ -35,7 +35,7 @@ def commands_of(cells: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.parametrize("transport", [*CARRIERS, "null"])
 def test_every_cell_moves_every_byte_and_is_timed_on_both_sides(transport: str) -> None:
     cells = every_cell(*SIZES, writes=10)
-    answers = measured(commands_of(cells), "-t", transport, "-n", "2")
+    answers = measured(commands_of(cells), "-t", transport, *shared())
     for cell, answer in zip(cells, answers, strict=True):
         assert answer["verified"] is (transport != "null"), cell
         assert (answer["timed"], answer["divisor"], answer["messages_per_rep"]) == ("slowest", 10, 10)
@@ -80,20 +80,20 @@ def test_a_full_and_an_empty_buffer_are_counted(transport: str, source: int) -> 
 def test_other_patterns_find_the_transport_unchanged(transport: str) -> None:
     stream = measure("stream", 5000, write="nonblocking", read="nonblocking")
     commands = [stream, measure("pingpong", 70_001), stream, measure("twoway", 70_001, window=8), stream]
-    answers = measured(commands, "-t", transport, "-n", "2")
+    answers = measured(commands, "-t", transport, *shared())
     assert all(answer["verified"] for answer in answers)
 
 
 @pytest.mark.parametrize("transport", matrix(CARRIERS, short=["unix"]))
 def test_a_rank_to_spare_reads_nothing(transport: str, checked: Recipe) -> None:
     cells = every_cell(0, 5000, writes=50)
-    answers = measured(commands_of(cells), "-t", transport, "-n", "3", "--oversubscribed", recipe=checked)
+    answers = measured(commands_of(cells), "-t", transport, *shared(3), recipe=checked)
     assert all(answer["counters"]["reads"][2] == 0 for answer in answers)
 
 
 @pytest.mark.parametrize("transport", ["shm", "threads", "tcp:spin"])
 def test_transports_of_messages_refuse_in_a_sentence(transport: str) -> None:
-    (answer, _), _ = converse(build_worker(), [measure("stream", 8)], "-t", transport)
+    (answer, _), _ = converse(build_worker(), [measure("stream", 8)], "-t", transport, *shared())
     assert answer["message"] == f"stream needs a byte stream, which {transport} does not offer"
 
 
@@ -101,7 +101,7 @@ def test_transports_of_messages_refuse_in_a_sentence(transport: str) -> None:
 @pytest.mark.parametrize("transport", matrix(CARRIERS, short=["pipe"]))
 def test_a_loop_without_end_ends_with_its_time(transport: str, way: str) -> None:
     endless = measure("stream", 1000, batch=100_000_000, timeout_s=1, write=way, read=way)
-    answers, done = converse(build_worker(), [endless], "-t", transport, limit_s=60)
+    answers, done = converse(build_worker(), [endless], "-t", transport, *shared(), limit_s=60)
     assert ([a["kind"] for a in answers], done.returncode) == (["lost"], 14)
 
 
@@ -109,9 +109,8 @@ def test_a_loop_without_end_ends_with_its_time(transport: str, way: str) -> None
 @pytest.mark.parametrize("transport", matrix(CARRIERS, short=["pipe"]))
 def test_a_loop_without_end_ends_with_its_peer(transport: str, way: str) -> None:
     endless = measure("stream", 1000, batch=100_000_000, timeout_s=50, write=way, read=way)
-    with subprocess.Popen(
-        [build_worker(), "-t", transport], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as worker:
+    pipe, words = subprocess.PIPE, [build_worker(), "-t", transport, *shared()]
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None
         worker.stdin.write(f"hello\n{endless}\n".encode())

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.worker.extra import EXTRA
-from tests.worker.test_native import converse, measure
+from tests.worker.test_native import measure, on_virtual
 
 from hockney.analysis.clocks import added_up
-from hockney.worker.build import build_worker
 
 S, R, W = 300, 200, 1000
 
@@ -17,12 +15,7 @@ S, R, W = 300, 200, 1000
 def test_clocks_are_known_within_their_error(ranks: int, ahead_ns: int, upward_ns: int) -> None:
     """Rank r is r times as much ahead. A delay of one direction alone is wrong by half of it, as the error allows."""
     command = measure("clocks", 0, batch=5, samples=4, warmup=2)
-    costs = {"HOCKNEY_VIRTUAL": f"{S} {R} {W} 0 {ahead_ns} {upward_ns}"}
-    answers, done = converse(
-        build_worker(EXTRA), [command], "-t", "virtual", "-n", str(ranks), "--oversubscribed", env=costs
-    )
-    assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
-    counters = answers[0]["counters"]
+    counters = on_virtual(f"{S} {R} {W} 0 {ahead_ns} {upward_ns}", command, ranks)["counters"]
     steps = [bin(rank).count("1") for rank in range(ranks)]  # to rank 0
     error_ns = (2 * (S + W + R) + upward_ns) / 2
     assert counters["clock_error_ns"] == [0.0, *[error_ns] * (ranks - 1)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.worker.test_native import measure, measured, oversubscribed, why_unsupported
+from tests.worker.test_native import measure, measured, shared, why_unsupported
 
 from hockney.measure.plan import make_plan
 from hockney.model import Point
@@ -18,7 +18,7 @@ from hockney.worker.points import RunOptions
 
 
 def run(commands: list[str], ranks: int, transport: str = "shm") -> list[dict[str, Any]]:
-    return measured(commands, "-t", transport, *oversubscribed(ranks))
+    return measured(commands, "-t", transport, *shared(ranks))
 
 
 @pytest.mark.parametrize("transport", ["shm", "unix", "null"])
@@ -66,7 +66,7 @@ def test_a_farm_without_receivers_is_refused_before_and_in_the_worker(
 ) -> None:
     said = f"{pattern} with senders={senders} on 3 ranks has no receivers: it needs {senders + 2} ranks or more"
     command = measure(pattern, 16, senders=senders)
-    assert why_unsupported(command, "-t", "null", "-n", "3", "--oversubscribed") == said
+    assert why_unsupported(command, "null", 3) == said
     point = Point("shm", pattern, 3, 16, (("senders", str(senders)),))
     enough = replace(point, ranks=senders + 2)
     assert catalogue.obstacles([point, enough], one_host=False) == {point: said}

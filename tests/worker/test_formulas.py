@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tests.worker.test_native import DESCRIPTION, converse, measure
-
-from hockney.worker.build import build_worker
+from tests.worker.test_native import DESCRIPTION, measure, measured, shared
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 DEFAULTS = {row["name"]: {each["name"]: each["default"] for each in row["options"]} for row in DESCRIPTION["patterns"]}
@@ -47,57 +45,58 @@ RATES: dict[str, Callable[[int, int, dict[str, Any]], float]] = {
 
 
 class Case(NamedTuple):
-    """A point, and the formula of its rate."""
+    """A point, its messages in a repetition (None: not known here), and the formula of its rate."""
 
     pattern: str
     transport: str
     ranks: int
     bytes: int
+    messages: int | None
     options: dict[str, Any]
     rate: str = ""
 
 
 CASES = [
-    Case("pingpong", "shm", 2, 24, {}, "bytes / half a round trip"),
-    Case("pingpong", "shm", 5, 24, {"source": 3, "target": 4}, "bytes / half a round trip"),
-    Case("prtt", "shm", 2, 24, {"messages": 3}),
-    Case("oneway", "shm", 2, 24, {"window": 16}, "bytes / time per message"),
-    Case("oneway", "shm", 5, 24, {"window": 3, "until": "sent", "source": 4, "target": 0}),
-    Case("twoway", "shm", 2, 24, {"window": 16}, "2 × bytes × window / wall time"),
-    Case("pairs", "shm", 4, 24, {"window": 2}),
-    Case("alltoall", "shm", 5, 24, {"algorithm": "flat"}, "P (P - 1) bytes / time"),
-    Case("allreduce", "shm", 5, 24, {}, "2 (P - 1) bytes / time"),
-    Case("outfarm", "shm", 5, 24, {}),
-    Case("multicast", "shm", 5, 24, {}),
-    Case("funnel", "shm", 5, 24, {}),
-    Case("pushfarm", "shm", 5, 24, {"senders": 3}, "S × bytes / time per event"),
-    Case("pullfarm", "shm", 5, 24, {"senders": 2}, "S × bytes / time per event"),
-    Case("eventbuilder", "shm", 5, 24, {"senders": 2}, "S × bytes / time per event"),
-    Case("robpush", "shm", 5, 24, {}, "(P - 1) × bytes / time per event"),
-    Case("robpull", "shm", 5, 24, {}, "(P - 1) × bytes / time per event"),
-    Case("barrier", "shm", 5, 0, {}),
-    Case("ring", "shm", 5, 24, {"distance": 2}, "P × bytes / mean time"),
-    Case("putpong", "shm", 5, 24, {"source": 2, "target": 0}),
-    Case("put", "shm", 5, 24, {"source": 2, "target": 0}),
-    Case("put", "shm", 5, 24, {"source": 2, "target": 0, "quiet": "seen"}),
-    Case("get", "shm", 2, 24, {}),
-    Case("putring", "shm", 5, 24, {"distance": 3}, "P × bytes / mean time"),
-    Case("halo2d", "shm", 5, 24, {"nx": 5, "ny": 1}, "P × D × bytes / time"),
-    Case("halo2d", "shm", 4, 24, {"nx": 2, "ny": 2}, "P × D × bytes / time"),
-    Case("halo3d", "shm", 8, 24, {"nx": 2, "ny": 2, "nz": 2}, "P × D × bytes / time"),
-    Case("sweep", "shm", 4, 24, {"nx": 2, "ny": 2, "blocks": 3}, "4 `blocks` (2 nx ny - nx - ny) bytes / time"),
-    Case("ringreduce", "shm", 5, 24, {}, "2 (P - 1) bytes / time"),
-    Case("paramserver", "shm", 5, 24, {"servers": 2}, "2 `servers` × workers × bytes / time"),
-    Case("clocks", "shm", 4, 0, {}),
-    Case("owd", "shm", 2, 1 << 24, {}),  # a millisecond: much longer than an exchange
-    Case("memload", "null", 1, 4096, {}, "8 B / time per load or word"),
-    Case("memload", "null", 1, 4096, {"access": "stream"}, "8 B / time per load or word"),
-    Case("memcpy", "null", 1, 4096, {}),
-    Case("bisection", "shm", 4, 24, {}, "P/2 × bytes / half a round trip"),
-    Case("rounds", "shm", 4, 24, {"round": 2}),
-    Case("flows", "shm", 4, 24, {"round": 2, "direction": "down", "window": 3}),
-    Case("ft", "shm", 2, 0, {"class": "S"}),
-    Case("stream", "unix", 2, 24, {"writes": 40}),
+    Case("pingpong", "shm", 2, 24, 2, {}, "bytes / half a round trip"),
+    Case("pingpong", "shm", 5, 24, 2, {"source": 3, "target": 4}, "bytes / half a round trip"),
+    Case("prtt", "shm", 2, 24, 4, {"messages": 3}),
+    Case("oneway", "shm", 2, 24, 16, {"window": 16}, "bytes / time per message"),
+    Case("oneway", "shm", 5, 24, 3, {"window": 3, "until": "sent", "source": 4, "target": 0}),
+    Case("twoway", "shm", 2, 24, 32, {"window": 16}, "2 × bytes × window / wall time"),
+    Case("pairs", "shm", 4, 24, 4, {"window": 2}),
+    Case("alltoall", "shm", 5, 24, 20, {"algorithm": "flat"}, "P (P - 1) bytes / time"),
+    Case("allreduce", "shm", 5, 24, 8, {}, "2 (P - 1) bytes / time"),
+    Case("outfarm", "shm", 5, 24, 4, {}),
+    Case("multicast", "shm", 5, 24, 4, {}),
+    Case("funnel", "shm", 5, 24, 4, {}),
+    Case("pushfarm", "shm", 5, 24, 3, {"senders": 3}, "S × bytes / time per event"),
+    Case("pullfarm", "shm", 5, 24, 2, {"senders": 2}, "S × bytes / time per event"),
+    Case("eventbuilder", "shm", 5, 24, 2, {"senders": 2}, "S × bytes / time per event"),
+    Case("robpush", "shm", 5, 24, 4, {}, "(P - 1) × bytes / time per event"),
+    Case("robpull", "shm", 5, 24, 4, {}, "(P - 1) × bytes / time per event"),
+    Case("barrier", "shm", 5, 0, 0, {}),
+    Case("ring", "shm", 5, 24, 5, {"distance": 2}, "P × bytes / mean time"),
+    Case("putpong", "shm", 5, 24, 2, {"source": 2, "target": 0}),
+    Case("put", "shm", 5, 24, 1, {"source": 2, "target": 0}),
+    Case("put", "shm", 5, 24, 1, {"source": 2, "target": 0, "quiet": "seen"}),
+    Case("get", "shm", 2, 24, 1, {}),
+    Case("putring", "shm", 5, 24, 5, {"distance": 3}, "P × bytes / mean time"),
+    Case("halo2d", "shm", 5, 24, 10, {"nx": 5, "ny": 1}, "P × D × bytes / time"),
+    Case("halo2d", "shm", 4, 24, 16, {"nx": 2, "ny": 2}, "P × D × bytes / time"),
+    Case("halo3d", "shm", 8, 24, 48, {"nx": 2, "ny": 2, "nz": 2}, "P × D × bytes / time"),
+    Case("sweep", "shm", 4, 24, 48, {"nx": 2, "ny": 2, "blocks": 3}, "4 `blocks` (2 nx ny - nx - ny) bytes / time"),
+    Case("ringreduce", "shm", 5, 24, 40, {}, "2 (P - 1) bytes / time"),
+    Case("paramserver", "shm", 5, 24, 12, {"servers": 2}, "2 `servers` × workers × bytes / time"),
+    Case("clocks", "shm", 4, 0, 0, {}),
+    Case("owd", "shm", 2, 1 << 24, 1, {}),  # a millisecond: much longer than an exchange
+    Case("memload", "null", 1, 4096, 1, {}, "8 B / time per load or word"),
+    Case("memload", "null", 1, 4096, 8, {"access": "stream"}, "8 B / time per load or word"),
+    Case("memcpy", "null", 1, 4096, 1, {}),
+    Case("bisection", "shm", 4, 24, 4, {}, "P/2 × bytes / half a round trip"),
+    Case("rounds", "shm", 4, 24, 4, {"round": 2}),
+    Case("flows", "shm", 4, 24, 6, {"round": 2, "direction": "down", "window": 3}),
+    Case("ft", "shm", 2, 0, 0, {"class": "S"}),
+    Case("stream", "unix", 2, 24, 40, {"writes": 40}),
 ]
 
 
@@ -110,7 +109,9 @@ def plain_case(row: dict[str, Any]) -> Case:
     named = [part for part in parts if f"`{row['name']}`" in part]
     rate = next((rate for part in named for rate in sorted(RATES, key=len, reverse=True) if part.endswith(rate)), "")
     size = 3 * max(8, row["grain_bytes"]) if row["sized"] else 0
-    return Case(row["name"], transport, 4 if least <= 4 <= (most or 4) and 4 % step == 0 else least, size, {}, rate)
+    return Case(
+        row["name"], transport, 4 if least <= 4 <= (most or 4) and 4 % step == 0 else least, size, None, {}, rate
+    )
 
 
 CASES += [plain_case(row) for row in DESCRIPTION["patterns"] if row["name"] not in {case.pattern for case in CASES}]
@@ -133,10 +134,7 @@ def answers() -> dict[int, dict[str, Any]]:
         commands = [
             measure(CASES[at].pattern, CASES[at].bytes, batch=1, samples=2, **CASES[at].options) for at in places
         ]
-        arguments = ["-t", transport, "-n", str(ranks), "--oversubscribed"]
-        answers, done = converse(build_worker(), commands, *arguments)
-        assert [answer["kind"] for answer in answers] == ["measure"] * len(places) + ["bye"], done.stdout
-        by_place.update(zip(places, answers, strict=False))
+        by_place.update(zip(places, measured(commands, "-t", transport, *shared(ranks)), strict=True))
     return by_place
 
 
@@ -148,7 +146,9 @@ def test_every_pattern_and_every_rate_on_the_page_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("place", range(len(CASES)), ids=lambda at: f"{CASES[at].pattern} {at}")
-def test_the_page_names_the_timed_ranks_and_the_divisor(place: int, answers: dict[int, Any]) -> None:
+def test_the_page_names_the_timed_ranks_the_divisor_and_the_bytes_of_a_rate(
+    place: int, answers: dict[int, Any]
+) -> None:
     case, answer = CASES[place], answers[place]
     text = next(row[2] for row in TIMES if row[0] == case.pattern)
     who = re.match("|".join(sorted(TIMED, key=len, reverse=True)), text)
@@ -164,12 +164,7 @@ def test_the_page_names_the_timed_ranks_and_the_divisor(place: int, answers: dic
         factors = ["2"]  # half, as the page says
     numbers = [int(options[factor.strip("`")] if "`" in factor else factor) for factor in factors]
     assert answer["divisor"] == math.prod(numbers), text
-
-
-@pytest.mark.parametrize("place", [at for at, case in enumerate(CASES) if case.rate], ids=lambda at: CASES[at].pattern)
-def test_a_rate_counts_the_bytes_on_the_page(place: int, answers: dict[int, Any]) -> None:
-    case, answer = CASES[place], answers[place]
-    formulas = [row[1] for row in table("figure | formula")]
-    assert any(case.rate in formula for formula in formulas)
-    in_repetition = answer["bytes_per_rep"] / (1 if case.rate.endswith("wall time") else answer["divisor"])
-    assert in_repetition == RATES[case.rate](case.ranks, case.bytes, {**DEFAULTS[case.pattern], **case.options})
+    assert case.messages in (None, answer["messages_per_rep"])
+    if case.rate:
+        in_repetition = answer["bytes_per_rep"] / (1 if case.rate.endswith("wall time") else answer["divisor"])
+        assert in_repetition == RATES[case.rate](case.ranks, case.bytes, options)

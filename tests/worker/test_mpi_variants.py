@@ -38,10 +38,9 @@ def job(
     recipe: Recipe | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> StartCommand:
+    """Ranks that share CPUs, so that no point takes its machine state."""
     executable = build_worker(recipe or library.recipe)
-    return launch(
-        Job(executable, transport, ranks, Placement(cpus=CPUS), oversubscribed=ranks > len(CPUS)), library, environment
-    )
+    return launch(Job(executable, transport, ranks, Placement(cpus=CPUS), oversubscribed=True), library, environment)
 
 
 def check_mailbox(library: Library, transport: str, ranks: int) -> WorkerSession:

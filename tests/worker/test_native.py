@@ -63,18 +63,30 @@ def measured(commands: list[str], *arguments: str, recipe: Recipe = NATIVE, **mo
     return answers[:-1]
 
 
-def why_unsupported(command: str, *arguments: str) -> str:
-    """Why the worker refuses a point, in one line; the job goes on."""
-    answers, done = converse(build_worker(), [command, measure("barrier", 0)], *arguments)
-    assert [answer["kind"] for answer in answers] == ["error", "measure", "bye"], done.stderr
-    assert answers[0]["code"] == "unsupported"
-    assert "\n" not in answers[0]["message"]
-    return str(answers[0]["message"])
+def all_unsupported(commands: list[str], transport: str, ranks: int) -> list[str]:
+    """Why the worker refuses each of these points, in one line; the job goes on."""
+    answers, done = converse(build_worker(), [*commands, measure("barrier", 0)], "-t", transport, *shared(ranks))
+    assert [answer["kind"] for answer in answers] == [*["error"] * len(commands), "measure", "bye"], done.stderr
+    assert {answer["code"] for answer in answers[:-2]} == {"unsupported"}
+    messages = [str(answer["message"]) for answer in answers[:-2]]
+    assert not any("\n" in message for message in messages)
+    return messages
 
 
-def oversubscribed(ranks: int) -> list[str]:
-    """The words that start this number of ranks here."""
-    return ["-n", str(ranks), *(["--oversubscribed"] if ranks > (os.cpu_count() or 1) else [])]
+def why_unsupported(command: str, transport: str, ranks: int) -> str:
+    """Why the worker refuses a point, in one line."""
+    return all_unsupported([command], transport, ranks)[0]
+
+
+def shared(ranks: int = 2) -> list[str]:
+    """The words that start ranks which share CPUs: no point then takes its machine state, which lasts far longer."""
+    return ["-n", str(ranks), "--oversubscribed"]
+
+
+def on_virtual(costs: str, command: str, ranks: int = 2) -> dict[str, Any]:
+    """The answer to a point on a virtual clock, whose costs and ranks' clocks are known exactly (virtual.c)."""
+    arguments, env = ["-t", "virtual", *shared(ranks)], {"HOCKNEY_VIRTUAL": costs}
+    return measured([command], *arguments, recipe=EXTRA, env=env)[0]
 
 
 def measure(pattern: str, size: int, **keys: object) -> str:
@@ -105,10 +117,13 @@ def sizes_around_thresholds(transport: str) -> list[int]:
 @pytest.mark.parametrize("ranks", matrix([2, 4], short=[2]))
 @pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=SHORT))
 def test_every_pattern_on_every_transport(transport: str, ranks: int) -> None:
-    patterns = PATTERNS + (FARMS if ranks > 2 else [])
-    twice = {"batch": 2, "samples": 2}
-    commands = [measure(pattern, size, **twice) for pattern in patterns for size in sizes_around_thresholds(transport)]
-    for answer in measured(commands, "-t", transport, *oversubscribed(ranks)):
+    """Ranks with CPUs of their own wait otherwise, and that is the transport's matter whatever the pattern."""
+    sizes, twice = sizes_around_thresholds(transport), {"batch": 2, "samples": 2}
+    commands = [measure(name, size, **twice) for name in PATTERNS + FARMS * (ranks > 2) for size in sizes]
+    alone = [measure(name, size, **twice) for name in ("pingpong", "twoway") for size in (8, sizes[-1])]
+    answers = measured(commands, "-t", transport, *shared(ranks))
+    answers += measured(alone, "-t", transport, "-n", "2") if ranks == 2 else []
+    for answer in answers:
         assert len(answer["elapsed_ns"]) == ranks
         assert all(len(row) == 2 and all(ns > 0 for ns in row) for row in answer["elapsed_ns"])
         assert len(answer["cpu_user_ns"]) == ranks
@@ -128,7 +143,7 @@ def test_windows_and_ends_of_the_clock(transport: str) -> None:
         for window in (1, 64)
         for size in (8, 5000, 300_000)
     ]
-    answers = measured(commands, "-t", transport, "-n", "2")
+    answers = measured(commands, "-t", transport, *shared())
     for answer, command in zip(answers, commands, strict=True):
         window = int(command.partition("window=")[2].split()[0])
         assert answer["divisor"] == window * (2 if answer["pattern"] == "twoway" else 1)
@@ -139,7 +154,7 @@ def test_windows_and_ends_of_the_clock(transport: str) -> None:
 def test_every_pattern_of_three_ranks_and_of_four(transport: str, checked: Recipe) -> None:
     commands = [measure(pattern, size, id=size) for pattern in PATTERNS + FARMS for size in (0, 8, 1000, 70_001)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16), "hello", "floor", "quit"]
-    answers, done = converse(build_worker(checked), commands, "-t", transport, "-n", "3", "--oversubscribed")
+    answers, done = converse(build_worker(checked), commands, "-t", transport, *shared(3))
     kinds = [answer["kind"] for answer in answers]
     assert done.returncode == 0, done.stderr
     assert "ERROR" not in done.stderr
@@ -148,7 +163,7 @@ def test_every_pattern_of_three_ranks_and_of_four(transport: str, checked: Recip
     assert len(refused) == 4 * len(EVEN) + 1, refused  # in four sizes, and no floor with too many ranks
     assert kinds[-1] == "bye"
     even = [line for line in commands if any(f"pattern={pattern} " in line for pattern in EVEN)]
-    answers = measured(even, "-t", transport, "-n", "4", "--oversubscribed", recipe=checked)
+    answers = measured(even, "-t", transport, *shared(4), recipe=checked)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -161,13 +176,13 @@ def test_all_but_the_farms_under_each_sanitizer(transport: str, ranks: int, reci
     commands += [measure(pattern, size) for pattern in ONE_SIDED for size in (8, 1000, 70_000)]
     commands += [measure("oneway", 5000, window=64), measure("twoway", 200_000, window=16)]
     commands += [measure("put", 8, quiet="each"), measure("put", 16, quiet="seen"), measure("ring", 1000)]
-    measured(commands, "-t", transport, *oversubscribed(ranks), recipe=recipe)
+    measured(commands, "-t", transport, *shared(ranks), recipe=recipe)
 
 
 @pytest.mark.parametrize("ranks", matrix([2, 3, 5], short=[5]))
 @pytest.mark.parametrize("transport", matrix([*TRANSPORTS, "udp"], short=[*SHORT, "udp"]))
 def test_allreduces_add_up_all_ranks_values(transport: str, ranks: int) -> None:
-    answers = measured(reductions(transport), "-t", transport, "-n", str(ranks), "--oversubscribed")
+    answers = measured(reductions(transport), "-t", transport, *shared(ranks))
     for answer in answers:
         assert (answer["timed"], answer["divisor"]) == ("slowest", 1)
         assert answer["bytes_per_rep"] == 2 * (ranks - 1) * answer["bytes"]
@@ -185,7 +200,7 @@ def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
         f"measure pattern=ft class={name} samples=1 batch=2 warmup=0"
         for name in (("S", "W") if transport == "shm" else ("S",))
     ]
-    for answer in measured(commands, "-t", transport, *oversubscribed(ranks)):
+    for answer in measured(commands, "-t", transport, *shared(ranks)):
         assert answer["verified"] is True
         assert (answer["timed"], answer["divisor"], answer["algorithm"]) == ("root", 1, "portable")
         assert answer["bytes_per_rep"] == 0
@@ -198,7 +213,7 @@ def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
 )
 def test_ft_in_all_classes_and_under_sanitizers(recipe: Recipe, transport: str, name: str) -> None:
     command = f"measure pattern=ft class={name} samples=1 warmup=0"
-    measured([command], "-t", transport, "-n", "2", recipe=recipe)
+    measured([command], "-t", transport, *shared(), recipe=recipe)
 
 
 def test_ft_over_a_transport_that_corrupts_is_no_figure() -> None:
@@ -213,71 +228,56 @@ def test_ft_over_a_transport_that_corrupts_is_no_figure() -> None:
 
 def test_ft_needs_messages_that_arrive() -> None:
     why = "ft needs messages that really arrive, which null does not offer"
-    assert why_unsupported("measure pattern=ft", "-t", "null", "-n", "2") == why
+    assert why_unsupported("measure pattern=ft", "null", 2) == why
 
 
 @pytest.mark.parametrize(("ranks", "name", "most"), [(3, "S", 64), (6, "A", 128), (64, "W", 32)])
 def test_ft_on_ranks_that_do_not_divide_its_grid(ranks: int, name: str, most: int) -> None:
-    why = why_unsupported(f"measure pattern=ft class={name}", "-t", "pipe", "-n", str(ranks), "--oversubscribed")
+    why = why_unsupported(f"measure pattern=ft class={name}", "pipe", ranks)
     assert why.endswith(f"cannot be divided among {ranks} ranks: use a power of two up to {most}")
 
 
-@pytest.mark.parametrize("transport", ["null", "shm"])
-@pytest.mark.parametrize("ranks", [2, 4, 6])
-def test_bisection_is_a_round_trip_of_every_pair(transport: str, ranks: int) -> None:
-    answers, done = converse(build_worker(), [measure("bisection", 1000)], "-t", transport, *oversubscribed(ranks))
-    assert answers[0]["kind"] == "measure", done.stderr
-    assert (answers[0]["timed"], answers[0]["divisor"]) == ("slowest", 2)
-    assert (answers[0]["bytes_per_rep"], answers[0]["messages_per_rep"]) == (ranks * 1000, ranks)
-    assert answers[0]["verified"] is (transport == "shm")
-
-
-@pytest.mark.parametrize(
-    ("transport", "bound"),
-    [("tcp", {"127.0.0.1"}), ("udp", {"127.0.0.1"}), ("unix", set()), ("pipe", set()), ("shm", set())],
-)
-def test_programs_on_another_machine_cannot_connect(transport: str, bound: set[str], tmp_path: Path) -> None:
+def test_programs_on_another_machine_cannot_connect(tmp_path: Path) -> None:
     """Sockets that wait for others are bound to the loopback alone, those of unix to no name at all."""
     library, log = tmp_path / "note.so", tmp_path / "binds"
-    words = ["-shared", "-fPIC", "-o", str(library), str(HERE / "note_binds.c")]
-    subprocess.run(["cc", *words], check=True)
-    log.touch()
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, HERE / "note_binds.c"], check=True)
     env = {"LD_PRELOAD": str(library), "HK_BINDS": str(log)}
-    answers, done = converse(build_worker(), [measure("alltoall", 100)], "-t", transport, "-n", "3", env=env)
-    assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
-    assert set(log.read_text().split()) == bound
+    for transport in ("tcp", "udp", "unix", "pipe", "shm"):
+        log.write_text("")
+        measured([measure("alltoall", 100)], "-t", transport, *shared(3), env=env)
+        assert set(log.read_text().split()) == ({"127.0.0.1"} if transport in ("tcp", "udp") else set()), transport
 
 
 # ---- the protocol --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("line", "culprit"),
-    [
-        ("", "empty line"),
-        ("mesure pattern=pingpong", "'mesure'"),
-        ("measure bytes=8", "pattern="),
-        ("measure pattern=pingpog", "'pingpog'"),
-        ("measure pattern=pingpong pattern=oneway", "given twice"),
-        ("measure pattern=pingpong bytes=8 bytes=9", "given twice"),
-        ("measure pattern=pingpong bytes=-1", "'-1'"),
-        ("measure pattern=pingpong bytes=99999999999999999999", "not a number"),
-        ("measure pattern=pingpong samples=0", "samples must be from 1"),
-        ("measure pattern=pingpong window=4", "'window'"),
-        ("measure pattern=oneway window=0", "window must be from 1 to 1024"),
-        ("measure pattern=oneway until=soon", "acked|sent"),
-        ("measure pattern=pingpong bytes", "key=value"),
-        ("measure pattern=pingpong\tbytes=8", "byte 25"),
-        ("hello version=2", "version must be from 1 to 1"),
-        ("quit now=1", "'now'"),
-    ],
-)
-def test_a_wrong_line_is_refused_by_name_and_the_next_one_works(line: str, culprit: str) -> None:
-    answers, done = converse(build_worker(), [line, measure("pingpong", 8, id=7)], "-t", "null")
-    assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stdout
-    assert answers[0]["code"] == "argument"
-    assert culprit in answers[0]["message"]
-    assert answers[1]["id"] == 7
+WRONG_LINES = [
+    ("", "empty line"),
+    ("mesure pattern=pingpong", "'mesure'"),
+    ("measure bytes=8", "pattern="),
+    ("measure pattern=pingpog", "'pingpog'"),
+    ("measure pattern=pingpong pattern=oneway", "given twice"),
+    ("measure pattern=pingpong bytes=8 bytes=9", "given twice"),
+    ("measure pattern=pingpong bytes=-1", "'-1'"),
+    ("measure pattern=pingpong bytes=99999999999999999999", "not a number"),
+    ("measure pattern=pingpong samples=0", "samples must be from 1"),
+    ("measure pattern=pingpong window=4", "'window'"),
+    ("measure pattern=oneway window=0", "window must be from 1 to 1024"),
+    ("measure pattern=oneway until=soon", "acked|sent"),
+    ("measure pattern=pingpong bytes", "key=value"),
+    ("measure pattern=pingpong\tbytes=8", "byte 25"),
+    ("hello version=2", "version must be from 1 to 1"),
+    ("quit now=1", "'now'"),
+]
+
+
+def test_a_wrong_line_is_refused_by_name_and_the_next_one_works() -> None:
+    lines = [each for line, _ in WRONG_LINES for each in (line, measure("pingpong", 8, id=7))]
+    answers, done = converse(build_worker(), lines, "-t", "null", *shared())
+    assert [answer["kind"] for answer in answers] == [*["error", "measure"] * len(WRONG_LINES), "bye"], done.stdout
+    for (_, culprit), refusal, answer in zip(WRONG_LINES, answers[::2], answers[1::2], strict=False):
+        assert (refusal["code"], answer["id"]) == ("argument", 7)
+        assert culprit in refusal["message"]
 
 
 def test_an_endless_line_ends_the_job() -> None:
@@ -328,7 +328,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], culprit: str) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_hello_has_the_congestion_control_of_tcp(ranks: int) -> None:
-    answers, _ = converse(build_worker(), ["hello"], "-t", "tcp", "-n", str(ranks), "--oversubscribed")
+    answers, _ = converse(build_worker(), ["hello"], "-t", "tcp", *shared(ranks))
     control = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip() if ranks > 1 else "unknown"
     assert f"congestion control {control}," in answers[0]["library"]
 
@@ -446,14 +446,14 @@ def test_inherited_descriptors_and_signals_harm_no_job(before: str) -> None:
 @pytest.mark.parametrize(("closed", "kinds"), [("<&-", ["bye"]), (">&-", []), ("2>&-", ["measure", "error", "bye"])])
 def test_a_closed_standard_descriptor_is_not_reused_by_the_job(closed: str, kinds: list[str], transport: str) -> None:
     commands = [measure("pingpong", 8), measure("paramserver", 1 << 40, timeout_s=5)]  # the log has why not
-    words = ("-c", f'exec "$@" {closed}', "sh", str(build_worker()), "-t", transport, "-n", "3", "--oversubscribed")
+    words = ("-c", f'exec "$@" {closed}', "sh", str(build_worker()), "-t", transport, *shared(3))
     answers, done = converse(Path("/bin/sh"), commands, *words, limit_s=60)
     assert ([a["kind"] for a in answers], done.returncode) == (kinds, 0), done.stderr
 
 
 def test_more_samples_than_memory_are_refused() -> None:
     commands = [measure("barrier", 0, samples=1_000_000), measure("barrier", 0)]
-    words = ("-c", 'ulimit -v 100000 && exec "$@"', "sh", str(build_worker()), "-t", "null", "-n", "16")
+    words = ("-c", 'ulimit -v 100000 && exec "$@"', "sh", str(build_worker()), "-t", "null", *shared(16))
     answers, done = converse(Path("/bin/sh"), commands, *words)
     assert [a["kind"] for a in answers] == ["error", "measure", "bye"], done.stderr
     assert answers[0]["code"] == "memory"
@@ -499,7 +499,7 @@ def test_one_sided_patterns(transport: str, ranks: int) -> None:
     commands += [measure(pattern, size, quiet="each") for pattern in ("put", "putring") for size in (0, 8, 1001)]
     commands += [measure(pattern, size, quiet="seen") for pattern in ("put", "putring") for size in (8, 1000, 70_000)]
     commands += [measure("putring", 1001, distance=distance) for distance in range(1, ranks)]
-    answers = measured(commands, "-t", transport, *oversubscribed(ranks))
+    answers = measured(commands, "-t", transport, *shared(ranks))
     assert all(answer["verified"] is (transport != "null") for answer in answers)
 
 
@@ -508,37 +508,41 @@ def test_one_sided_patterns(transport: str, ranks: int) -> None:
 def test_any_two_ranks_and_the_source_is_timed(transport: str, pattern: str) -> None:
     pairs = [(source, target) for source in range(3) for target in range(3) if source != target]
     commands = [measure(pattern, 100, source=source, target=target) for source, target in pairs]
-    answers = measured(commands, "-t", transport, "-n", "3", "--oversubscribed")
+    answers = measured(commands, "-t", transport, *shared(3))
     for answer, (source, _) in zip(answers, pairs, strict=True):
         assert answer["timed"] == ("root" if source == 0 else f"rank {source}")
         assert answer["verified"] is (transport != "null")
 
 
-@pytest.mark.parametrize("distance", [1, 2, 3])
-def test_a_ring_over_every_distance(distance: int) -> None:
-    commands = [measure("ring", size, distance=distance) for size in (0, 8, 70_001)]
-    answers = measured(commands, "-t", "shm", "-n", "4", "--oversubscribed")
-    assert [(a["timed"], a["messages_per_rep"], a["verified"]) for a in answers] == [("mean", 4, True)] * 3
+def test_a_ring_over_every_distance() -> None:
+    commands = [measure("ring", size, distance=distance) for distance in (1, 2, 3) for size in (0, 8, 70_001)]
+    answers = measured(commands, "-t", "shm", *shared(4))
+    assert {(a["timed"], a["messages_per_rep"], a["verified"]) for a in answers} == {("mean", 4, True)}
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_the_last_round_of_a_tournament_is_measured(ranks: int) -> None:
+    measured([measure("rounds", 8, round=3)], "-t", "shm", *shared(ranks))
 
 
 @pytest.mark.parametrize("transport", ["null", "shm"])
-@pytest.mark.parametrize("access", ["chase", "stream", "read-ahead"])
-def test_loads(transport: str, access: str, checked: Recipe) -> None:
-    commands = [measure("memload", size, access=access) for size in (64, 128, 4096, 1 << 20)]
-    for answer in measured(commands, "-t", transport, "-n", "1", recipe=checked):
-        assert answer["divisor"] == (8 if access == "stream" else 1)
-        assert answer["bytes_per_rep"] == 8 * answer["divisor"]
+def test_loads(transport: str, checked: Recipe) -> None:
+    kinds = ("chase", "stream", "read-ahead")
+    commands = [measure("memload", size, access=access) for access in kinds for size in (64, 128, 4096, 1 << 20)]
+    answers = measured(commands, "-t", transport, *shared(1), recipe=checked)
+    assert [answer["divisor"] for answer in answers] == [1] * 4 + [8] * 4 + [1] * 4
+    assert all(answer["bytes_per_rep"] == 8 * answer["divisor"] for answer in answers)
 
 
-@pytest.mark.parametrize(
-    ("command", "culprit"),
-    [
+# On shm, by the number of ranks.
+CONTRADICTORY = {
+    2: [
         (measure("pingpong", 8, source=1, target=1), "source and target must differ, but both are rank 1"),
         (measure("oneway", 8, target=0), "source and target must differ, but both are rank 0"),
         (measure("put", 8, target=2), "target is rank 2, and the last of 2 ranks is 1"),
-        (measure("get", 8, source=7), "source is rank 7"),
-        (measure("ring", 8, distance=2), "at most 1, not 2"),
-        (measure("putring", 8, distance=9), "at most 1, not 9"),
+        (measure("get", 8, source=7), "source is rank 7, and the last of 2 ranks is 1"),
+        (measure("ring", 8, distance=2), "the distance on 2 ranks is at most 1, not 2"),
+        (measure("putring", 8, distance=9), "the distance on 2 ranks is at most 1, not 9"),
         (measure("put", 9, quiet="seen"), "a multiple of 8 B, not 9 B"),
         (measure("putring", 0, quiet="seen"), "a multiple of 8 B, not 0 B"),
         (measure("putpong", 9), "multiples of 8 B, not 9 B"),
@@ -548,29 +552,21 @@ def test_loads(transport: str, access: str, checked: Recipe) -> None:
         (measure("allreduce", 0, algorithm="parts"), "allreduce accepts multiples of 8 B, not 0 B"),
         (measure("allreduce", 8, algorithm="native"), "shm has no native allreduce"),
     ],
-)
-def test_contradictory_commands_are_refused_in_a_sentence(command: str, culprit: str) -> None:
-    assert culprit in why_unsupported(command, "-t", "shm", "-n", "2")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "ranks", "option", "right", "why"),
-    [
-        ("ring", 3, "distance", 2, "the distance on 3 ranks is at most 2, not 3"),
-        ("putring", 2, "distance", 1, "the distance on 2 ranks is at most 1, not 2"),
-        ("rounds", 3, "round", 3, "3 ranks need only 3 rounds, so there is no round 4"),
-        ("rounds", 4, "round", 3, "4 ranks need only 3 rounds, so there is no round 4"),
-        ("get", 2, "source", 0, "source and target must differ, but both are rank 1"),
-        ("pingpong", 3, "target", 2, "target is rank 3, and the last of 3 ranks is 2"),
+    3: [
+        (measure("rounds", 8, round=4), "3 ranks need only 3 rounds, so there is no round 4"),
+        (measure("pingpong", 8, target=3), "target is rank 3, and the last of 3 ranks is 2"),
     ],
-)
-def test_options_that_name_no_rank_are_refused(pattern: str, ranks: int, option: str, right: int, why: str) -> None:
-    commands = [measure(pattern, 8, **{option: value}) for value in (right, right + 1)]
-    answers, _ = converse(build_worker(), commands, "-t", "shm", "-n", str(ranks), "--oversubscribed")
-    assert [a["kind"] for a in answers] == ["measure", "error", "bye"]
-    assert (answers[1]["code"], answers[1]["message"]) == ("unsupported", why)
+    4: [(measure("rounds", 8, round=4), "4 ranks need only 3 rounds, so there is no round 4")],
+}
+
+
+@pytest.mark.parametrize("ranks", CONTRADICTORY)
+def test_contradictory_commands_are_refused_in_a_sentence(ranks: int) -> None:
+    commands, culprits = zip(*CONTRADICTORY[ranks], strict=True)
+    for message, culprit in zip(all_unsupported(list(commands), "shm", ranks), culprits, strict=True):
+        assert culprit in message
 
 
 def test_a_transport_without_one_sided_access_says_so() -> None:
     why = "put needs put and get, which tcp does not offer"
-    assert why_unsupported(measure("put", 8), "-t", "tcp", "-n", "2") == why
+    assert why_unsupported(measure("put", 8), "tcp", 2) == why

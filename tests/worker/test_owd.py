@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.worker.extra import EXTRA
-from tests.worker.test_native import converse, measure
+from tests.worker.test_native import converse, measure, shared
 
 from hockney.worker.build import build_worker
 
@@ -18,7 +18,7 @@ def owd(bytes_: int, direction: str, ahead_ns: int, upward_ns: int) -> tuple[dic
     """The answer, and the standard error of the worker. A message to rank 0 takes `upward_ns` longer."""
     command = measure("owd", bytes_, batch=5, samples=3, warmup=2, direction=direction)
     costs = {"HOCKNEY_VIRTUAL": f"{S} {R} {W} {B} {ahead_ns} {upward_ns}"}
-    (answer, _), done = converse(build_worker(EXTRA), [command], "-t", "virtual", "-n", "2", env=costs)
+    (answer, _), done = converse(build_worker(EXTRA), [command], "-t", "virtual", *shared(), env=costs)
     return answer, done.stderr
 
 

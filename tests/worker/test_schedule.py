@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.worker.extra import EXTRA
 from tests.worker.sim import lines, times
-from tests.worker.test_native import converse, measure, measured, why_unsupported
+from tests.worker.test_native import converse, measure, measured, on_virtual, shared, why_unsupported
 
 from hockney.worker.build import build_worker
 
@@ -25,11 +24,9 @@ FARMS = {"pushfarm": 3, "pullfarm": 4, "eventbuilder": 3}  # hops of an event wi
 def latencies(pattern: str, ranks: int = 3, **options: Any) -> list[int]:
     """Of each event on the supervisor, in the order of their schedule."""
     command = measure(pattern, 8, **{"batch": 1, "samples": EVENTS, "warmup": 3, **options})
-    arguments = ["-t", "virtual", "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_VIRTUAL": f"{S} {R} {W} 0"})
-    assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
-    assert (answers[0]["verified"], answers[0]["divisor"], answers[0]["bytes_per_rep"]) == (True, 1, 0)
-    supervisor, *others = answers[0]["elapsed_ns"]
+    answer = on_virtual(f"{S} {R} {W} 0", command, ranks)
+    assert (answer["verified"], answer["divisor"], answer["bytes_per_rep"]) == (True, 1, 0)
+    supervisor, *others = answer["elapsed_ns"]
     assert all(ns == 0 for row in others for ns in row)  # only the supervisor knows of events
     return list(supervisor)
 
@@ -111,7 +108,7 @@ def test_schedules_on_real_transports(pattern: str, transport: str) -> None:
         measure(pattern, size, senders=senders, in_flight=in_flight, rate_hz=5000, batch=1, samples=20, warmup=5)
         for size, senders, in_flight in shapes
     ]
-    for answer in measured(commands, "-t", transport, "-n", "5", "--oversubscribed"):
+    for answer in measured(commands, "-t", transport, *shared(5)):
         assert answer["verified"] is True
         assert len(answer["elapsed_ns"][0]) == 20
         assert all(ns > 0 for ns in answer["elapsed_ns"][0])
@@ -129,7 +126,7 @@ def test_an_event_builder_with_shifted_destinations(transport: str) -> None:
         for shift in ("no", "yes")
         for more in ({"batch": 2, "samples": 2}, {"batch": 1, "samples": 21, "warmup": 2, "rate_hz": 10_000})
     ]
-    for answer in measured(commands, "-t", transport, "-n", "6", "--oversubscribed"):
+    for answer in measured(commands, "-t", transport, *shared(6)):
         assert answer["verified"] is (transport != "null")
 
 
@@ -153,11 +150,11 @@ def test_shifted_readouts_begin_with_different_builders(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_points_without_a_schedule_are_refused(transport: str, ranks: int, line: dict[str, Any], why: str) -> None:
     command = measure("eventbuilder", 8, **{"batch": 1, **line})
-    assert why_unsupported(command, "-t", transport, "-n", str(ranks), "--oversubscribed") == why
+    assert why_unsupported(command, transport, ranks) == why
 
 
 def test_a_hanging_schedule_is_ended_by_its_time_limit() -> None:
     command = measure("pushfarm", 8, rate_hz=1, batch=1, samples=60, timeout_s=1)
-    _, done = converse(build_worker(), [command], "-t", "unix", "-n", "3", "--oversubscribed", limit_s=20)
+    _, done = converse(build_worker(), [command], "-t", "unix", *shared(3), limit_s=20)
     assert done.returncode == 14
     assert "no end after 1 s in pushfarm of 8 B" in done.stderr

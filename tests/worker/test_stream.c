@@ -447,9 +447,7 @@ static void test_transport(const hk_transport_t *tp)
     run(tp, 1, 0, alone);
     run(tp, 2, 0, all_lengths);
     /* Oversubscribed from here on: without yields four spinning ranks take very long on a small machine. */
-    run(tp, 2, 1, all_lengths);
     run(tp, 2, 1, all_lengths_interrupted);
-    run(tp, 2, 0, large_to_all);
     run(tp, 4, 1, large_to_all);
     run(tp, 2, 1, plain_during_requests);
     run(tp, 2, 1, windows);

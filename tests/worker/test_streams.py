@@ -9,10 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.worker.extra import EXTRA
-from tests.worker.test_native import converse, measure
-
-from hockney.worker.build import build_worker
+from tests.worker.test_native import measure, measured, on_virtual, shared
 
 S, R, W, BYTE = 300, 400, 1000, 2
 BATCH, SAMPLES = 64, 4
@@ -24,11 +21,9 @@ def samples_of(
 ) -> list[list[int]]:
     """Of each rank the time of each sample."""
     command = measure(pattern, size, samples=SAMPLES, batch=BATCH, warmup=16, **options)
-    arguments = ["-t", "virtual", "-n", str(ranks), "--oversubscribed"]
-    answers, done = converse(build_worker(EXTRA), [command], *arguments, env={"HOCKNEY_VIRTUAL": costs})
-    assert [answer["kind"] for answer in answers] == ["measure", "bye"], done.stderr
-    assert answers[0]["verified"] is (pattern != "barrier")  # which carries nothing
-    samples: list[list[int]] = answers[0]["elapsed_ns"]
+    answer = on_virtual(costs, command, ranks)
+    assert answer["verified"] is (pattern != "barrier")  # which carries nothing
+    samples: list[list[int]] = answer["elapsed_ns"]
     return samples
 
 
@@ -108,9 +103,9 @@ def test_where_messages_cost_nothing_an_event_is_its_delay() -> None:
 @pytest.mark.parametrize("pattern", ["robpush", "robpull"])
 def test_on_null_every_event_has_its_delay_and_no_other(pattern: str) -> None:
     command = measure(pattern, 64, samples=SAMPLES, batch=BATCH, delay_us=3, delay_kind="clock", buffers=2)
-    answers, _ = converse(build_worker(), [command], "-t", "null", "-n", "3", "--oversubscribed")
-    assert answers[0]["counters"]["delays"] == [BATCH * SAMPLES, 0, 0]
-    assert sum(answers[0]["elapsed_ns"][0]) >= answers[0]["counters"]["delay_ns"][0] >= BATCH * SAMPLES * 3000
+    (answer,) = measured([command], "-t", "null", *shared(3))
+    assert answer["counters"]["delays"] == [BATCH * SAMPLES, 0, 0]
+    assert sum(answer["elapsed_ns"][0]) >= answer["counters"]["delay_ns"][0] >= BATCH * SAMPLES * 3000
 
 
 def test_the_samples_of_a_latency_pattern_stand_alone() -> None:
