@@ -10,6 +10,7 @@ import pytest
 from tests.shared import made_once
 from tests.worker.extra import QUICK
 
+from hockney.worker import build
 from hockney.worker.build import Recipe, build_worker
 
 
@@ -52,3 +53,15 @@ def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
     return tmp_path
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files of the same names that may be changed: a program that does nothing, compiled in an instant."""
+    copy = tmp_path / "csrc"
+    shutil.copytree(build.SOURCES, copy)
+    for path in copy.rglob("*.c"):
+        path.write_text("/* cold */\n" if path.read_text().startswith("/* cold */\n") else "")
+    (copy / "main.c").write_text("int main(void) { return 0; }\n")
+    monkeypatch.setattr(build, "SOURCES", copy)
+    return copy

@@ -37,18 +37,6 @@ def folder(kept: Path, tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-@pytest.fixture
-def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files of the same names that may be changed: a program that does nothing, compiled in an instant."""
-    copy = tmp_path / "csrc"
-    shutil.copytree(build.SOURCES, copy)
-    for path in copy.rglob("*.c"):
-        path.write_text("/* cold */\n" if path.read_text().startswith("/* cold */\n") else "")
-    (copy / "main.c").write_text("int main(void) { return 0; }\n")
-    monkeypatch.setattr(build, "SOURCES", copy)
-    return copy
-
-
 # ---- contents of a build --------------------------------------------------------------------------------------------
 
 

@@ -210,23 +210,23 @@ def test_a_worker_of_another_user_is_not_run(workers: Path) -> None:
     assert worker.stat().st_uid == 0
 
 
-def test_objects_are_linked_only_as_they_were_built(workers: Path) -> None:
-    worker = build_worker(QUICK)
+@pytest.mark.usefixtures("sources")
+def test_objects_are_linked_only_as_they_were_built(tmp_path: Path) -> None:
+    worker = build_worker(folder=tmp_path / "workers")
     content = worker.read_bytes()
-    for path in (workers / "objects").iterdir():
+    for path in (tmp_path / "workers" / "objects").iterdir():
         flip(path, path.stat().st_size // 2)
     worker.unlink()
-    assert build_worker(QUICK).read_bytes() == content
+    assert build_worker(folder=tmp_path / "workers").read_bytes() == content
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])
-def test_folders_are_made_for_their_user_alone(umask: int, kept: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("sources")
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_folders_are_made_for_their_user_alone(umask: int, tmp_path: Path) -> None:
     before = os.umask(umask)
     try:
         folder = tmp_path / "home" / "hockney" / "workers"
-        cache.make_private(folder)
-        shutil.copytree(kept / "objects", folder / "objects")
-        worker = build_worker(QUICK, folder=folder)
+        worker = build_worker(folder=folder)
     finally:
         os.umask(before)
     assert all(path.stat().st_mode & 0o077 == 0 for path in (worker, folder, *folder.parents[:2], folder / "probes"))

@@ -75,7 +75,7 @@ def test_a_word_names_up_to_4096_hosts(text: str, count: int) -> None:
         ("n[1-100000]", "100,000"),
         ("n[1-4000,1-4000]", "8,000"),
         ("n[0-63]m[1-65]", "4,160"),
-        (",".join(f"n{i}" for i in range(200_000)), "200,000"),
+        (",".join(f"n{i}" for i in range(5000)), "5,000"),
     ],
 )
 def test_more_hosts_are_refused_with_the_limit(text: str, number: str, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any
 
 import pytest
-from tests.worker.test_native import converse, measure
+from tests.worker.test_native import converse, measure, measured, shared
 
 from hockney.worker.build import build_worker
 
@@ -19,8 +20,7 @@ def computed(transport: str, kind: str) -> dict[str, Any]:
     The kernel divides CPU time into user and system time by what its ticks find, so it takes many ticks.
     """
     command = measure("robpush", 8, batch=20, samples=5, warmup=0, verify="no", delay_us=DELAY_US, delay_kind=kind)
-    (answer, _), done = converse(build_worker(), [command], "-t", transport, "-n", "2", "--oversubscribed")
-    assert answer["kind"] == "measure", done.stderr
+    (answer,) = measured([command], "-t", transport, *shared())
     assert answer["counters"]["delays"][0] == EVENTS
     return answer
 
@@ -45,19 +45,14 @@ def test_a_rank_that_sleeps_uses_no_cpu() -> None:
 def test_a_rank_that_spins_uses_its_cpu_however_short_the_measurement() -> None:
     """Shorter than a tick of the kernel, which counts a running thread's time."""
     command = measure("pingpong", 8, batch=500, samples=5, warmup=0, verify="no")
-    answers, done = converse(build_worker(), [command] * 10, "-t", "shm", "-n", "2")
-    measured = [answer for answer in answers if answer["kind"] == "measure"]
-    assert len(measured) == 10, done.stderr
-    used_ns = [
-        sum(pair) for answer in measured for pair in zip(answer["cpu_user_ns"], answer["cpu_system_ns"], strict=True)
-    ]
-    assert 0 not in used_ns
+    answers = measured([command] * 10, "-t", "shm", *shared())
+    used_ns = [map(sum, zip(answer["cpu_user_ns"], answer["cpu_system_ns"], strict=True)) for answer in answers]
+    assert 0 not in [*itertools.chain(*used_ns)]
 
 
 def test_bytes_that_the_kernel_moves_are_system_time() -> None:
     command = measure("oneway", 1 << 20, batch=10, samples=20, window=4, verify="no")
-    (answer, _), done = converse(build_worker(), [command], "-t", "tcp", "-n", "2")
-    assert answer["kind"] == "measure", done.stderr
+    (answer,) = measured([command], "-t", "tcp", *shared())
     system_ns, user_ns = sum(answer["cpu_system_ns"]), sum(answer["cpu_user_ns"])
     assert system_ns > user_ns, answer
 
@@ -65,15 +60,14 @@ def test_bytes_that_the_kernel_moves_are_system_time() -> None:
 def test_the_cost_of_the_clock_is_that_of_one_call() -> None:
     costs = []
     for _ in range(3):
-        (hello, _), _ = converse(build_worker(), ["hello"], "-t", "null", "-n", "2")
+        (hello, _), _ = converse(build_worker(), ["hello"], "-t", "null", *shared())
         costs.append(hello["clock_ns"])
     assert 1 <= min(costs) <= 2000
 
 
 def test_counters_are_exact() -> None:
     command = measure("robpush", 8, batch=617, samples=2, warmup=0, verify="no", delay_us=1, delay_kind="clock")
-    (answer, _), done = converse(build_worker(), [command], "-t", "shm", "-n", "2")
-    assert answer["kind"] == "measure", done.stderr
+    (answer,) = measured([command], "-t", "shm", *shared())
     assert answer["counters"]["delays"] == [1234, 0]
 
 

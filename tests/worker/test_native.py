@@ -358,13 +358,13 @@ def test_measurements_say_when_they_began_by_the_clock_of_the_kernel() -> None:
 
 def test_every_point_has_the_machine_state() -> None:
     point = [measure("pingpong", 8), measure("barrier", 0)]
-    for answer in converse(build_worker(), point, "-t", "shm", "-n", "3")[0][:2]:
+    for answer in measured(point, "-t", "shm", "-n", "3"):
         assert answer["floor_kind"] == "line"
         assert all(value > 0 for value in answer["floor_ns"] + answer["solo_ns"])
         assert [len(paces) for paces in answer["pace_ns"]] == [3, 3]
         assert all(pace > 0 for paces in answer["pace_ns"] for pace in paces)
-    for arguments in (["-n", "3", "--oversubscribed"], ["-n", "2", "--bind", "0,0"]):
-        answer = converse(build_worker(), point[:1], "-t", "shm", *arguments)[0][0]
+    for arguments in (shared(3), ["-n", "2", "--bind", "0,0"]):
+        (answer,) = measured(point[:1], "-t", "shm", *arguments)
         assert (answer["floor_kind"], answer["floor_ns"], answer["solo_ns"]) == (None, None, None)
         assert (answer["pace_ns"] is None) == ("--oversubscribed" in arguments)
 
@@ -372,13 +372,11 @@ def test_every_point_has_the_machine_state() -> None:
 @pytest.mark.parametrize("transport", ["tcp", "pipe:nonblock", "udp", "shm", "unix:spin"])
 def test_a_wake_up_is_measured_where_ranks_sleep(transport: str) -> None:
     """Between two CPUs of one host, of any number of ranks; not where the scheduler would be measured."""
-    point = [measure("pingpong", 8), measure("barrier", 0)]
     sleeps = transport in ("tcp", "pipe:nonblock", "udp")
-    for answer in converse(build_worker(), point, "-t", transport, "-n", "3")[0][:2]:
-        assert (answer["wake_ns"] is not None) == sleeps
+    for arguments, is_alone in ((["-n", "3"], True), (shared(3), False), (["-n", "2", "--bind", "0,0"], False)):
+        (answer,) = measured([measure("barrier", 0)], "-t", transport, *arguments)
+        assert (answer["wake_ns"] is not None) == (sleeps and is_alone)
         assert all(value > 0 for value in answer["wake_ns"] or ())
-    for arguments in (["-n", "3", "--oversubscribed"], ["-n", "2", "--bind", "0,0"]):
-        assert converse(build_worker(), point[:1], "-t", transport, *arguments)[0][0]["wake_ns"] is None
 
 
 # ---- faults --------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.worker.extra import EXTRA
-from tests.worker.test_native import DESCRIPTION, converse, measure
+from tests.worker.test_native import DESCRIPTION, converse, measure, shared
 
 from hockney.worker.build import build_worker
 
@@ -75,18 +75,23 @@ OTHERS = [
 Places = set[tuple[int, int]]  # of ranks
 
 
-def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> tuple[Places, Places]:
-    """The places in which one changed bit fails the point, each tried alone; and all in which a bit was changed."""
+def wrong_places(pattern: str, options: dict[str, object]) -> tuple[Places, Places]:
+    """The places in which one changed bit fails the point, each tried alone; and all in which a bit was changed.
+
+    Some patterns take places and receivers in turn: the repetition that is verified is the second or the third.
+    """
     places = [(rank, place) for rank in range(RANKS) for place in range(PLACES)]
     first_bytes = 72 if pattern == "putpong" or options.get("quiet") == "seen" else 64  # the last word comes alone
     parts = RANKS if pattern == "ringreduce" else 1  # of each block, each a message
     sizes = [first_bytes + 8 * at for at in range(len(places))]
-    commands = [measure(pattern, parts * size, batch=batch, samples=1, warmup=0, **options) for size in sizes]
-    arguments = ["-t", "fault", "-n", str(RANKS), "--oversubscribed"]
-    answers, done = converse(build_worker(EXTRA), commands, *arguments, env={"HOCKNEY_FAULT": "wrong 0 0"})
-    assert len(answers) == len(places) + 1, done.stderr
+    once = {"samples": 1, "warmup": 0, **options}
+    commands = [measure(pattern, parts * size, batch=batch, **once) for batch in (1, 2) for size in sizes]
+    answers, done = converse(
+        build_worker(EXTRA), commands, "-t", "fault", *shared(RANKS), env={"HOCKNEY_FAULT": "wrong 0 0"}
+    )
+    assert len(answers) == 2 * len(places) + 1, done.stderr
     wrong = set()
-    for (rank, place), answer in zip(places, answers, strict=False):
+    for (rank, place), answer in zip(2 * places, answers, strict=False):
         if answer["kind"] == "error":
             assert answer["code"] == "corrupt", answer
             assert answer["rank"] == rank or pattern in HANDED_ON
@@ -101,20 +106,19 @@ def wrong_places(pattern: str, batch: int, options: dict[str, object]) -> tuple[
 def test_each_wrong_block_of_each_rank_fails_the_point(
     pattern: str, options: dict[str, object], blocks: tuple[int, ...] | None
 ) -> None:
-    """Some patterns take places and receivers in turn: the repetition that is verified is the second or the third."""
-    (first, changed), (second, _) = (wrong_places(pattern, batch, options) for batch in (1, 2))
+    wrong, changed = wrong_places(pattern, options)
     assert changed
     known = changed if blocks is None else {(rank, place) for rank in range(RANKS) for place in range(blocks[rank])}
-    assert first | second == known
+    assert wrong == known
 
 
-@pytest.mark.parametrize("read", ["blocking", "nonblocking"])
-@pytest.mark.parametrize("source", [0, 1])
-def test_a_stream_with_a_wrong_byte_fails_the_point(source: int, read: str, tmp_path: Path) -> None:
-    library = tmp_path / "wrong.so"
-    file = Path(__file__).parent / "wrong_recv.c"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(file)], check=True)
-    commands = [measure("stream", size, source=source, read=read, writes=1) for size in (999, 1000)]
-    answers, done = converse(build_worker(), commands, "-t", "unix", env={"LD_PRELOAD": str(library)})
-    assert [answer["kind"] for answer in answers] == ["measure", "error", "bye"], done.stderr
-    assert (answers[1]["code"], answers[1]["rank"], answers[1]["offset"]) == ("corrupt", 1 - source, 999)
+def test_a_stream_with_a_wrong_byte_fails_the_point(tmp_path: Path) -> None:
+    library, file = tmp_path / "wrong.so", Path(__file__).parent / "wrong_recv.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, file], check=True)
+    ways = [(source, read) for source in (0, 1) for read in ("blocking", "nonblocking")]
+    commands = [measure("stream", size, source=at, read=read, writes=1) for at, read in ways for size in (999, 1000)]
+    env = {"LD_PRELOAD": str(library)}
+    answers, done = converse(build_worker(), commands, "-t", "unix", *shared(), env=env)
+    assert [answer["kind"] for answer in answers] == [*["measure", "error"] * len(ways), "bye"], done.stderr
+    for (source, _), answer in zip(ways, answers[1::2], strict=False):
+        assert (answer["code"], answer["rank"], answer["offset"]) == ("corrupt", 1 - source, 999)

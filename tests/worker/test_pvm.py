@@ -142,8 +142,9 @@ def assert_nothing_stays(room: Path) -> None:
 
 
 def job(transport: str = "pvm", ranks: int = 2, *, pvmd: Path | None = None) -> WorkerSession:
+    """Ranks that share CPUs, so that no point takes its machine state."""
     pvm = replace(FOUND[0], program=pvmd or FOUND[0].program)
-    return WorkerSession(launch(Job(build_worker(pvm.recipe), transport, ranks), pvm))
+    return WorkerSession(launch(Job(build_worker(pvm.recipe), transport, ranks, oversubscribed=True), pvm))
 
 
 @needs_pvm

@@ -85,7 +85,7 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
     command = template(job) if name == "template" else LAUNCHERS[name](job)
     more: dict[str, str | None] = {}
     if job.library.has_launcher:
-        more = {**_of_slurm(environment), **_of_interface(job)}
+        more = {**_of_slurm(environment), **_of_interface(job), **_of_library(job)}
     elif job.placement.hosts:  # one task starts all ranks of its host, and needs the CPUs of the job there
         more = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
     return replace(command, environment={**more, **command.environment})
@@ -118,6 +118,21 @@ def _of_interface(job: Job) -> dict[str, str]:
     return {name: interface for name in _INTERFACES if name not in job.environment} if interface else {}
 
 
+def _of_library(job: Job) -> dict[str, str | None]:
+    """What ranks of a library need, whatever starts them."""
+    # A wheel that sees the system's library folder loads the system's libfabric, and breaks.
+    of_wheel: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.library.is_wheel else {}
+    if job.library.kind == "intel":
+        return {**of_wheel, "I_MPI_PIN": "0"}
+    if job.library.kind not in ("openmpi", "oshrun"):
+        return of_wheel
+    # Containers run as root. With the window component (osc rdma) every OpenSHMEM program dies in shmem_finalize.
+    as_root = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
+    of_shmem = {"OMPI_MCA_osc": "^rdma"} if job.library.kind == "oshrun" else {}
+    yields = job.environment.get(YIELDS) or ("1" if job.oversubscribed else "0")
+    return {**of_wheel, **as_root, **of_shmem, YIELDS: yields}
+
+
 def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
     """What an mpiexec needs within Slurm, where it starts its ranks as a step."""
     if "SLURM_JOB_ID" not in environment:
@@ -132,7 +147,7 @@ def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
 
 def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
     """Raises UsageError for a variable if jobs of a library are started with another value of it."""
-    for name, value in launch(Job(Path(), "", 1), library, {}).environment.items():
+    for name, value in launch(Job(Path(), "", 1), library, environment).environment.items():
         if environment.get(name, value) != value:
             raise UsageError(f"hockney sets {name} itself for this library: give another variable")
 
@@ -154,24 +169,15 @@ def _worker(job: Job, *more: str) -> tuple[str, ...]:
     )
 
 
-def _host_list(job: Job) -> str:
-    """`a:2,b:1`: hosts with their numbers of ranks, as every mpiexec takes them."""
-    return ",".join(map(str, job.placement.hosts_of(job.ranks)))
-
-
-def _mpiexec(job: Job, *options: str, **environment: str) -> StartCommand:
+def _mpiexec(job: Job, *options: str, hosts: str = "") -> StartCommand:
+    """The library's own launcher; `hosts`: its option for them."""
     program = job.library.program
-    return StartCommand(program.name, (str(program), *options, *_worker(job)), {**environment, **_of_wheel(job)})
-
-
-def _of_wheel(job: Job) -> dict[str, str | None]:
-    """A wheel that sees the system's library folder loads the system's libfabric, and breaks."""
-    return {"LD_LIBRARY_PATH": None} if job.library.is_wheel else {}
-
-
-def _yields(job: Job) -> str:
-    """Whether Open MPI's waits yield the CPU."""
-    return job.environment.get(YIELDS) or ("1" if job.oversubscribed else "0")
+    where: tuple[str, ...] = ()
+    if job.placement.hosts and not hosts:
+        raise UsageError(f"hosts cannot be given to {program}: its options for them are not known")
+    if job.placement.hosts:  # `a:2,b:1`: with their numbers of ranks, as every mpiexec takes them
+        where = (hosts, ",".join(map(str, job.placement.hosts_of(job.ranks))))
+    return StartCommand(program.name, (str(program), "-n", str(job.ranks), *options, *where, *_worker(job)))
 
 
 def local(job: Job) -> StartCommand:
@@ -183,45 +189,30 @@ def openmpi(job: Job) -> StartCommand:
     """Open MPI's mpiexec.
 
     It counts cores, not hardware threads, so every job may oversubscribe. That would change whether waits yield, so
-    hockney or the user sets it. Containers run as root; without the two variables it refuses to.
+    hockney or the user sets it.
     """
-    return _mpiexec(
-        job,
-        *("-np", str(job.ranks), "--oversubscribe", "--bind-to", "none"),
-        *("--mca", "mpi_yield_when_idle", _yields(job)),
-        *(("--host", _host_list(job)) if job.placement.hosts else ()),
-        *(("-x", "UCX_NET_DEVICES") if job.placement.interface is not None else ()),  # it passes only its own on
-        OMPI_ALLOW_RUN_AS_ROOT="1",
-        OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-    )
+    passed = ("-x", "UCX_NET_DEVICES") if job.placement.interface is not None else ()  # it passes only its own on
+    return _mpiexec(job, "--oversubscribe", "--bind-to", "none", *passed, hosts="--host")
 
 
 def oshrun(job: Job) -> StartCommand:
-    """Open MPI's oshrun: its mpiexec by another name, without the window component.
-
-    With it (osc rdma) every OpenSHMEM program dies in shmem_finalize.
-    """
-    plain = openmpi(job)
-    return replace(plain, argv=(plain.argv[0], "--mca", "osc", "^rdma", *plain.argv[1:]))
+    """Open MPI's oshrun: its mpiexec by another name."""
+    return openmpi(job)
 
 
 def mpich(job: Job) -> StartCommand:
     """MPICH's mpiexec (Hydra)."""
-    hosts = ("-hosts", _host_list(job)) if job.placement.hosts else ()
-    return _mpiexec(job, "-n", str(job.ranks), "-bind-to", "none", *hosts)
+    return _mpiexec(job, "-bind-to", "none", hosts="-hosts")
 
 
 def intel(job: Job) -> StartCommand:
     """Intel MPI's mpiexec: a Hydra that pins by a variable, not by an option."""
-    hosts = ("-hosts", _host_list(job)) if job.placement.hosts else ()
-    return _mpiexec(job, "-n", str(job.ranks), *hosts, I_MPI_PIN="0")
+    return _mpiexec(job, hosts="-hosts")
 
 
 def mpiexec(job: Job) -> StartCommand:
     """Any other MPI's mpiexec, with the options of the MPI standard only."""
-    if job.placement.hosts:
-        raise UsageError(f"hosts cannot be given to {job.library.program}: its options for them are not known")
-    return _mpiexec(job, "-n", str(job.ranks))
+    return _mpiexec(job)
 
 
 def pvm(job: Job) -> StartCommand:
@@ -264,7 +255,7 @@ def srun(job: Job) -> StartCommand:
         *(("--distribution", "arbitrary", "--nodelist", ",".join(rank_hosts)) if all(rank_hosts) else ()),
     )
     pmi = (f"--mpi={name}",) if (name := _pmi(job)) else ()
-    return StartCommand("srun", (*SRUN, *pmi, *where, *_worker(job)), _settings(job))
+    return StartCommand("srun", (*SRUN, *pmi, *where, *_worker(job)))
 
 
 def _pmi(job: Job) -> str:
@@ -291,29 +282,19 @@ def flux(job: Job) -> StartCommand:
     hosts = list(dict.fromkeys(_rank_hosts(job)))
     where = (f"--requires=host:{','.join(hosts)}",) if job.placement.hosts else ()
     argv = ("flux", "run", "--nodes", str(len(hosts)), "--ntasks", str(job.ranks), *where, *_worker(job))
-    return StartCommand("flux", argv, _settings(job))
+    return StartCommand("flux", argv)
 
 
 def template(job: Job) -> StartCommand:
     """A command line of the user's own, with the job's figures in it."""
     starter = read_template(job.placement.launcher)
-    return StartCommand(starter.name, starter.argv(_worker(job), _rank_hosts(job)), _settings(job))
+    return StartCommand(starter.name, starter.argv(_worker(job), _rank_hosts(job)))
 
 
 def _rank_hosts(job: Job) -> list[str]:
     """The host of each rank."""
     hosts = job.placement.hosts_of(job.ranks)
     return [host.name for host in hosts for _ in range(host.slots or 0)] or ["localhost"] * job.ranks
-
-
-def _settings(job: Job) -> dict[str, str | None]:
-    """The options of a library's launcher, as environment variables."""
-    of_kind: dict[str, dict[str, str | None]] = {
-        "openmpi": {YIELDS: _yields(job)},
-        "oshrun": {YIELDS: _yields(job), "OMPI_MCA_osc": "^rdma"},
-        "intel": {"I_MPI_PIN": "0"},
-    }
-    return {**_of_wheel(job), **of_kind.get(job.library.kind, {})}
 
 
 LAUNCHERS: dict[str, Callable[[Job], StartCommand]] = {
