@@ -11,12 +11,8 @@ static void answer(void)
     const hk_transport_t tp = {.name = "scripted"};
     const hk_ctx_t ctx = {.tp = &tp, .rank = 0, .size = 2};
     const hk_command_t command = {.id = 7, .batch = 11, .samples = 2};
-    const hk_result_t result = {.floor_before_ns = 1,
-                                .floor_after_ns = 2,
-                                .solo_before_ns = 3,
-                                .solo_after_ns = 4,
-                                .wake_before_ns = 6,
-                                .wake_after_ns = 7,
+    const hk_result_t result = {.before = {.floor_ns = 1, .solo_ns = 3, .wake_ns = 6},
+                                .after = {.floor_ns = 2, .solo_ns = 4, .wake_ns = 7},
                                 .started_ns = 5,
                                 .floor_kind = "line",
                                 .counter_name = {"first", "second"}};

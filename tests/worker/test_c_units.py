@@ -64,6 +64,17 @@ def test_c_units(
     run_unit(program, compiler, tmp_path, checks, [family, *objects(compiler)], *arguments)
 
 
+@pytest.mark.parametrize("compiler", matrix(["gcc", "clang"], short=["gcc"]))
+def test_the_engine_of_the_simulation(compiler: str, tmp_path: Path, checks: tuple[str, ...]) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    family = tmp_path / "family.c"
+    family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
+    parts = [path for path in (SOURCES / "sim").glob("*.c") if path.stem not in ("job", "summary")]
+    parts += [family, *(SOURCES / f"{name}.c" for name in ("machine", "collectives", "status"))]
+    run_unit(HERE / "sim_engine.c", compiler, tmp_path, checks, parts)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     "checks",

@@ -19,8 +19,8 @@ from hockney.model import Point
 from hockney.worker import cache, catalogue
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import Catalogue, load
-from hockney.worker.errors import CacheUnusable, ProtocolError
-from hockney.worker.libraries import REPAIR, Library
+from hockney.worker.errors import BuildError, CacheUnusable, ProtocolError
+from hockney.worker.libraries import REPAIR, Library, Missing
 
 # A library whose faults come when it is loaded, as those of an MPI that an update has broken.
 LIBRARY = r"""
@@ -142,6 +142,20 @@ def test_a_library_that_changes_is_linked_anew(shared_library: Path) -> None:
     compile_library(shared_library)
     assert build_worker(linked(shared_library).recipe) == worker
     assert worker.stat().st_ino != built
+
+
+@pytest.mark.parametrize(("known", "how"), [("", REPAIR), ("free some space", "free some space")])
+def test_a_library_whose_worker_cannot_be_built_is_missing(
+    known: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(recipe: Recipe) -> Path:
+        if recipe.family == "mpi":
+            raise BuildError("mpicc is broken", known)
+        return build_worker(recipe)
+
+    monkeypatch.setattr(catalogue, "build_worker", build)
+    library = make_library()
+    assert load(libraries=[library]).missing == (Missing(library.id, "mpicc is broken", how),)
 
 
 # ---- what others left in the cache -----------------------------------------------------------------------------------

@@ -10,12 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.worker.test_session import EVERY_MPI
 
 from hockney.worker import processes
 from hockney.worker.build import build_worker
 from hockney.worker.errors import WorkerDied
 from hockney.worker.launch import Job, launch
-from hockney.worker.libraries import MPI, Library
+from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
 SHM = Path("/dev/shm")
@@ -27,7 +28,7 @@ def takes_names_away(mpi: Library) -> bool:
     return mpi.kind == "mpich" and not mpi.is_wheel
 
 
-@pytest.mark.parametrize("mpi", MPI()[0], ids=lambda mpi: mpi.id)
+@EVERY_MPI
 @pytest.mark.parametrize("victims", [1, 2])
 def test_a_killed_job_leaves_no_shared_memory(mpi: Library, victims: int) -> None:
     with WorkerSession(launch(Job(build_worker(mpi.recipe), "mpi", 2, oversubscribed=True), mpi)) as session:
@@ -45,7 +46,7 @@ def test_a_killed_job_leaves_no_shared_memory(mpi: Library, victims: int) -> Non
         assert not [path for path in files if path.exists()]
 
 
-@pytest.mark.parametrize("mpi", MPI()[0], ids=lambda mpi: mpi.id)
+@EVERY_MPI
 def test_a_job_that_is_killed_before_it_answers_leaves_no_shared_memory(mpi: Library) -> None:
     session = WorkerSession(launch(Job(build_worker(mpi.recipe), "mpi", 2, oversubscribed=True), mpi))
     session.start()

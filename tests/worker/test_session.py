@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -174,8 +173,9 @@ def test_more_ranks_than_cpus(mpi: Library | None) -> None:
         ({}, "ob1:vader"),  # the copy by the kernel may be forbidden
         ({"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}, "ob1:vader tcp"),
         ({"OMPI_MCA_btl": "self,tcp"}, "ob1:tcp"),
+        ({"OMPI_MCA_btl_vader_single_copy_mechanism": "emulated", "OMPI_MCA_btl": "self,vader"}, "ob1:vader:emulated"),
     ],
-    ids=["by itself", "two copies", "tcp"],
+    ids=["by itself", "two copies", "tcp", "emulated"],
 )
 def test_an_open_mpi_names_its_device(chosen: dict[str, str], path: str) -> None:
     mpis = [mpi for mpi in MPIS if mpi.id.startswith("mpi@openmpi-4.")]
@@ -506,14 +506,6 @@ def test_the_mpiexec_of_another_library_is_recognised(mpi: Library) -> None:
     # Some libraries notice by themselves; where each rank thinks it is alone, the worker does.
     with pytest.raises(LaunchFailed, match=r"the library that the worker was built with|MPI_Init"), session:
         session.hello()
-
-
-def test_the_answers_are_json_for_people_too() -> None:
-    """The example of docs/protocol.md: type a line, read a line."""
-    line = "measure pattern=pingpong bytes=8 batch=10 samples=3\n"
-    done = finished(job().argv, input=line, check=True)
-    answers = [json.loads(text[4:]) for text in done.stdout.splitlines() if text.startswith("@hk ")]
-    assert [answer["kind"] for answer in answers] == ["measure", "bye"]
 
 
 @pytest.mark.parametrize("library", MPIS, ids=lambda library: library.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.worker.test_native import PATTERNS, measure
 
 from hockney.stats.npb import ft_operations
 from hockney.worker.answers import parse
+from hockney.worker.build import Recipe
 
 
 def test_hello_and_floor_on_a_model(tmp_path: Path) -> None:
@@ -483,3 +485,24 @@ def test_more_ranks_than_memory(tmp_path: Path) -> None:
     assert (answers[0]["kind"], answers[0]["code"]) == ("error", "memory")
     assert re.search("100000 ranks with their requests need .* MiB, above three quarters", answers[0]["message"])
     assert (answers[1]["kind"], done.returncode) == ("hello", 0)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("protocol", ["eager", "rendezvous", "synchronous"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_every_pattern_under_sanitizers(compiler: str, protocol: str, tmp_path: Path) -> None:
+    """Two ranks share a CPU, all share links; and results are the same without sanitizers."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    costs = {"send_cpu": 10, "recv_cpu": 20, "latency": 100, "out": 5, "in_": 6, "node": 7, "transfer": "0 1 1"}
+    model = ["slice_ns 2000", "noise lognormal 0.1", "place 0 0", "place 1 0", "place 2 1", "place 3 5"]
+    model += lines("link 0 1e9 10", topology="torus 3 2", late=3, ack=4, handshake=5, **costs)
+    model = [line.replace("eager", protocol) for line in model]
+    commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 1000)]
+    commands.append(measure("robpull", 100, delay_us=20, buffers=2))
+    checked, done = simulate(tmp_path, model, 4, *commands, recipe=Recipe("sim", (compiler,), flags=flags))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {answer["kind"] for answer in checked[:-1]} == {"measure"}
+    plain, _ = simulate(tmp_path, model, 4, *commands)
+    assert plain == checked

@@ -22,60 +22,19 @@ from hockney.worker.launch import StartCommand
 from hockney.worker.processes import find_members
 from hockney.worker.session import WorkerSession
 
-HELLO: dict[str, Any] = {
-    "v": 1,
-    "kind": "hello",
-    "id": 1,
-    "worker": "0.1.0",
-    "family": "native",
-    "transport": "stub",
-    "library": "stub",
-    "size": 1,
-    "clock_ns": 20.5,
-    "floor_why": None,
-    "ranks": [
-        {
-            "rank": 0,
-            "host": "here",
-            "machine": "this",
-            "network": "net:[1]",
-            "pid": 1,
-            "cpu": 0,
-            "cpus_usable": 1,
-            "bound": "0",
-            "strangers": 0,
-        }
-    ],
-}
-MEASURE: dict[str, Any] = {
-    "v": 1,
-    "kind": "measure",
-    "id": 2,
-    "pattern": "pingpong",
-    "transport": "stub",
-    "size": 1,
-    "bytes": 8,
-    "batch": 1,
-    "samples": 2,
-    "warmup": 1,
-    "timed": "root",
-    "divisor": 2,
-    "algorithm": None,
-    "bytes_per_rep": 16,
-    "messages_per_rep": 2,
-    "cpu_user_ns": [0],
-    "cpu_system_ns": [0],
-    "wall_ns": [9],
-    "verified": True,
-    "floor_ns": [30.25, 31],
-    "floor_kind": "line",
-    "pace_ns": [[0.63], [0.64]],
-    "solo_ns": None,
-    "wake_ns": [9000.5, 9100],
-    "started_ns": 2**53 + 1,
-    "counters": {"lost": [0.5]},
-    "elapsed_ns": [[5, 4]],
-}
+# As a worker writes them.
+HELLO: dict[str, Any] = json.loads(
+    '{"v": 1, "kind": "hello", "id": 1, "worker": "0.1.0", "family": "native", "transport": "stub", "library": "stub",'
+    ' "size": 1, "clock_ns": 20.5, "floor_why": null, "ranks": [{"rank": 0, "host": "here", "machine": "this",'
+    ' "network": "net:[1]", "pid": 1, "cpu": 0, "cpus_usable": 1, "bound": "0", "strangers": 0}]}'
+)
+MEASURE: dict[str, Any] = json.loads(
+    '{"v": 1, "kind": "measure", "id": 2, "pattern": "pingpong", "transport": "stub", "size": 1, "bytes": 8,'
+    ' "batch": 1, "samples": 2, "warmup": 1, "timed": "root", "divisor": 2, "algorithm": null, "bytes_per_rep": 16,'
+    ' "messages_per_rep": 2, "cpu_user_ns": [0], "cpu_system_ns": [0], "wall_ns": [9], "verified": true,'
+    ' "floor_ns": [30.25, 31], "floor_kind": "line", "pace_ns": [[0.63], [0.64]], "solo_ns": null,'
+    ' "wake_ns": [9000.5, 9100], "started_ns": 9007199254740993, "counters": {"lost": [0.5]}, "elapsed_ns": [[5, 4]]}'
+)
 
 
 class Stub:
@@ -135,25 +94,13 @@ def test_a_right_answer_is_read(stub: Stub) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        b"{",
-        b"",
-        b"[]",
-        b"null",
-        b'"hello"',
-        b"\xff\xfe\x00",
-        b"[" * 100_000,
-        b'{"v":1,"kind":"measure","id":2} {"v":1}',
-        b'{"v":1}',
-        b'{"v":1,"kind":7,"id":2}',
-        b'{"v":1,"kind":"measure","id":"2"}',
-        b'{"v":2,"kind":"measure","id":2}',
-        b'{"v":true,"kind":"measure","id":2}',
-        b'{"v":1,"kind":"measure","id":' + b"9" * 5000 + b"}",
-    ],
+    [b"", b"{", b"[]", b"\xff\xfe\x00", b"[" * 100_000, b'{"v":1}', b'{"v":1,"kind":7,"id":2}',
+     b'{"v":1,"kind":"bye","id":"2"}', b'{"v":2,"kind":"bye","id":2}',
+     b'{"v":1,"kind":"bye","id":2} {"v":1}', b'{"v":1,"kind":"bye","id":' + b"9" * 5000 + b"}"],
     ids=lambda text: text[:20].decode(errors="replace"),
-)
+)  # fmt: skip
 def test_an_unreadable_answer_is_a_protocol_error(text: bytes) -> None:
+    assert parse(b'{"v":1,"kind":"bye","id":2}').id == 2
     with pytest.raises(ProtocolError):
         parse(text)
 
@@ -203,10 +150,7 @@ def test_a_wrong_field_is_a_protocol_error(key: str, value: object) -> None:
         parse(json.dumps({**MEASURE, key: value}).encode())
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["algorithm", "counters", "elapsed_ns", "floor_ns", "pace_ns", "solo_ns", "started_ns", "verified", "wake_ns"],
-)
+@pytest.mark.parametrize("key", sorted(MEASURE.keys() - {"kind"}))
 def test_a_missing_field_is_a_protocol_error(key: str) -> None:
     with pytest.raises(ProtocolError, match=f"measure.{key}: Field required"):
         parse(json.dumps({name: value for name, value in MEASURE.items() if name != key}).encode())

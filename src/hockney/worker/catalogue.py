@@ -9,7 +9,6 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -22,7 +21,7 @@ from hockney.units import RANKS_MAX, parse_count
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import MPI, REPAIR, SHMEM, Found, Library, Missing, find_pvms, side_by_side
-from hockney.worker.programs import how_it_ended, run_program
+from hockney.worker.programs import ProgramFailed, answer_of
 
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
@@ -359,18 +358,12 @@ def _answers(
 ) -> list[dict[str, Any]]:
     """This number of answers of a worker, without starting a job. Raises ProtocolError."""
     worker = f"the worker {executable.name}"
+    environment = {name: os.environ[name] for name in os.environ if not (is_wheel and name == "LD_LIBRARY_PATH")}
     try:
-        environment = {name: os.environ[name] for name in os.environ if not (is_wheel and name == "LD_LIBRARY_PATH")}
-        done = run_program([executable, flag], _LIMIT_S, data=text.encode(), environment=environment)
-    except subprocess.TimeoutExpired:
-        raise ProtocolError(f"{worker} does not run: no answer within {_LIMIT_S:g} s") from None
-    except OSError as error:
-        raise ProtocolError(f"{worker} does not run: {(error.strerror or str(error)).lower()}") from error
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        why = said[-1].removeprefix(f"{executable}: ") if said else f"it {how_it_ended(done.returncode)}"
-        raise ProtocolError(f"{worker} does not run: {why}")
-    lines = [line[4:] for line in done.stdout.splitlines() if line.startswith(b"@hk ")]
+        said = answer_of([executable, flag], _LIMIT_S, data=text.encode(), environment=environment)
+    except ProgramFailed as error:
+        raise ProtocolError(f"{worker} does not run: {error}") from error
+    lines = [line[4:] for line in said.split("\n") if line.startswith("@hk ")]
     with suppress(ValueError):
         rows = [row for row in map(json.loads, lines) if isinstance(row, dict)]
         if len(rows) == len(lines) == count and all(isinstance(row.get("why", ""), str | None) for row in rows):

@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.worker.cache import Probes
 from hockney.worker.errors import CompileFailed, NoCompiler
-from hockney.worker.programs import run_program
+from hockney.worker.programs import ProgramFailed, answer_of
 
 _ASK_LIMIT_S = 5.0
 
@@ -79,13 +78,7 @@ def ask(argv: Sequence[str]) -> str:
 
     At the time limit all its child processes end with it.
     """
-    name, what = Path(argv[0]).name, f"answer {argv[-1]}"
     try:
-        done = run_program(argv, _ASK_LIMIT_S, environment={**os.environ, "LC_ALL": "C"})
-    except subprocess.TimeoutExpired:
-        raise CompileFailed(name, what, f"no end after {_ASK_LIMIT_S:g} s") from None
-    except OSError as reason:
-        raise CompileFailed(name, what, str(reason)) from reason
-    if done.returncode != 0:
-        raise CompileFailed(name, what, (done.stderr or done.stdout).decode(errors="replace"))
-    return done.stdout.decode(errors="replace")
+        return answer_of(argv, _ASK_LIMIT_S, environment={**os.environ, "LC_ALL": "C"})
+    except ProgramFailed as error:
+        raise CompileFailed(Path(argv[0]).name, f"answer {argv[-1]}", error.said) from error

@@ -7,7 +7,6 @@ import itertools
 import os
 import re
 import socket
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import NamedTuple
 
 from hockney.errors import UsageError
 from hockney.files import named_text
-from hockney.worker.programs import run_program
+from hockney.worker.programs import ProgramFailed, answer_of
 
 _HOSTS_MAX = 4096
 _NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE | re.ASCII)  # no name is an option of ssh
@@ -216,10 +215,8 @@ def current_allocation() -> Allocation | None:
         if "PBS_NODEFILE" in os.environ:
             nodefile = named_text(Path(os.environ["PBS_NODEFILE"]), "PBS_NODEFILE")
         if "FLUX_URI" in os.environ:
-            done = run_program(["flux", "hostlist", "local"], limit_s=10)
-            done.check_returncode()
-            hostlist = done.stdout.decode().strip()
-    except (UsageError, OSError, UnicodeDecodeError, subprocess.SubprocessError) as error:
+            hostlist = answer_of(["flux", "hostlist", "local"], limit_s=10).strip()
+    except (UsageError, ProgramFailed) as error:
         raise UsageError(f"the hosts of this job cannot be read ({error}): name them with --hosts") from error
     known = find_allocation(os.environ, nodefile=nodefile, hostlist=hostlist)
     if known is not None and len(known.hosts) == 1 and not _is_this(known.hosts[0]):

@@ -56,6 +56,7 @@ class Model:
     def record(self) -> dict[str, Any]:
         """The stored form of a model: name, hash, parameters with their sources, and the figures of the fit."""
         machine, everything = self.machine, json.dumps(self.content, sort_keys=True, default=str)
+        shape = machine.topology
         return {
             "name": self.name,
             "variant": self.variant,
@@ -63,7 +64,9 @@ class Model:
             "title": machine.title,
             "machine": machine.machine,
             "exact": machine.noise is None,
-            "torus": torus_of(machine),
+            "torus": {"dimensions": list(shape.dimensions), "nodes": nodes_of_ranks(machine, ranks_of(machine))}
+            if isinstance(shape, Torus)
+            else None,
             "parameters": list(_parameters(self.content)),
             "used": [row.model_dump(by_alias=True) for row in machine.used],
             "structure": [row.model_dump() for row in (*machine.structure, *machine.run)],
@@ -74,13 +77,6 @@ class Model:
         """Which variants measure a point of a suite; "" is the plain model."""
         fitting = (run.variants for run in self.machine.run if run.fits(pattern, ranks, options))
         return next(fitting, ("",))
-
-
-def torus_of(machine: MachineModel) -> dict[str, list[int]] | None:
-    """The dimensions of a torus and the nodes of its ranks; None for another topology."""
-    if not isinstance(machine.topology, Torus):
-        return None
-    return {"dimensions": list(machine.topology.dimensions), "nodes": nodes_of_ranks(machine, ranks_of(machine))}
 
 
 def builtin_models() -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from hockney.worker import cache
 from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
 from hockney.worker.libraries import Library, side_by_side
-from hockney.worker.programs import run_program
+from hockney.worker.programs import ProgramFailed, answer_of
 from hockney.worker.starters import Starter
 
 Answer = TypeVar("Answer")
@@ -49,8 +48,8 @@ class HostsUnusable(WorkerError):
         )
 
 
-class Unusable(Exception):
-    """Why one host cannot be used."""
+class Unusable(ProgramFailed):
+    """Why one host cannot be used, besides a program that fails there."""
 
 
 def preflight(
@@ -89,42 +88,27 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
 
     Where no host answers, nothing is known, and none is lost.
     """
-    _, causes = _of_each(
-        hosts, lambda host: _answer(starter.argv(["true"], [host]), limit_s=6)
-    )  # ssh gives up after 4 s
+    # ssh gives up after 4 s
+    _, causes = _of_each(hosts, lambda host: answer_of(starter.argv(["true"], [host]), 6))
     return causes if len(causes) < len(hosts) else {}
 
 
 def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[str, Answer], dict[str, str]]:
     """The answer of each host, and the causes of those that are unusable."""
 
-    def outcome(host: str) -> Answer | Unusable:
+    def outcome(host: str) -> Answer | ProgramFailed:
         try:
             return ask(host)
-        except Unusable as cause:
+        except ProgramFailed as cause:
             return cause
 
     outcomes = dict(zip(hosts, side_by_side(outcome, hosts), strict=True))
-    causes = {host: str(known) for host, known in outcomes.items() if isinstance(known, Unusable)}
-    return {host: known for host, known in outcomes.items() if not isinstance(known, Unusable)}, causes
-
-
-def _answer(argv: Sequence[str], limit_s: float, data: bytes = b"") -> str:
-    """The output of a command on a host. Raises Unusable if it fails, or does not end."""
-    try:
-        done = run_program(argv, limit_s, data=data)
-    except subprocess.TimeoutExpired:
-        raise Unusable(f"no answer within {limit_s:g} s") from None
-    except OSError as error:
-        raise Unusable(f"{argv[0]}: {error.strerror}") from error
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Unusable(lines[-1] if lines else f"{argv[0]} ended with exit code {done.returncode}")
-    return done.stdout.decode(errors="replace")
+    causes = {host: str(known) for host, known in outcomes.items() if isinstance(known, ProgramFailed)}
+    return {host: known for host, known in outcomes.items() if not isinstance(known, ProgramFailed)}, causes
 
 
 def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -> dict[str, Any]:
-    """The facts of a host that has the workers, or gets them now. Raises Unusable."""
+    """The facts of a host that has the workers, or gets them now. Raises ProgramFailed."""
     known, here = _ask(starter.argv(command, [host])), os.uname().machine
     if known["arch"] != here:
         raise Unusable(f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind")
@@ -145,16 +129,16 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
     """Send a file to the program that receives it. Raises Unusable where it does not arrive as it is."""
     try:
         content = worker.read_bytes()
-        if _answer(argv, 60, content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
+        if answer_of(argv, 60, data=content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
             raise Unusable("what arrived is another file")
-    except (OSError, Unusable) as error:
+    except (OSError, ProgramFailed) as error:
         raise Unusable(f"the worker {worker} is not there, and cannot be copied: {error}") from error
 
 
 def _ask(argv: Sequence[str]) -> dict[str, Any]:
-    """A host's facts. Raises Unusable."""
+    """A host's facts. Raises ProgramFailed."""
     started_s = time.time()
-    lines = [line.partition(" ")[::2] for line in _answer(argv, 10, (_SHARED + _DESCRIBE).encode()).splitlines()]
+    lines = [line.partition(" ")[::2] for line in answer_of(argv, 10, data=(_SHARED + _DESCRIBE).encode()).splitlines()]
     ended_s = time.time()
     if ("end", "") not in lines:
         raise Unusable(f"{argv[0]} printed no description of the host")

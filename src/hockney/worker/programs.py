@@ -42,6 +42,35 @@ def run_program(
     return subprocess.CompletedProcess(argv, process.returncode, out, said)
 
 
+class ProgramFailed(Exception):
+    """Why a program gave no answer: the last line of what it said, or how it ended. `said` is all of it."""
+
+    def __init__(self, why: str, said: str = "") -> None:
+        super().__init__(why)
+        self.said = said or why
+
+
+def answer_of(
+    argv: Sequence[str | os.PathLike[str]],
+    limit_s: float,
+    *,
+    data: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+) -> str:
+    """The standard output of a program that ends well. Raises ProgramFailed."""
+    try:
+        done = run_program(argv, limit_s, data=data, environment=environment)
+    except subprocess.TimeoutExpired:
+        raise ProgramFailed(f"no answer within {limit_s:g} s") from None
+    except OSError as error:
+        raise ProgramFailed((error.strerror or str(error)).lower()) from error
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()
+        last = said.rpartition("\n")[2].removeprefix(f"{os.fspath(argv[0])}: ")
+        raise ProgramFailed(last or f"it {how_it_ended(done.returncode)}", said)
+    return done.stdout.decode(errors="replace")
+
+
 def output_of(argv: Sequence[str | os.PathLike[str]]) -> str:
     """All that a program says on both streams; empty where it cannot be run, or does not end within 10 s."""
     try:

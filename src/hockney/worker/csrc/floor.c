@@ -10,6 +10,7 @@
 #include <unistd.h>
 #endif
 
+#include "pace.h"
 #include "transport.h"
 
 enum { QUICK_SAMPLES = 5, QUICK_BATCH = 100, PATIENCE_SPINS = 20000, REST_DIVISIONS = 20 };
@@ -46,15 +47,6 @@ double hk_floor_sample(hk_floor_t *floor, uint64_t batch)
     return (double)(hk_real_now_ns(NULL) - start_ns) / (2.0 * (double)batch);
 }
 
-/* Puts a value into its place among `count` ascending ones. */
-static void insert(double *sorted, int count, double value)
-{
-    for (; count > 0 && sorted[count - 1] > value; count--) {
-        sorted[count] = sorted[count - 1];
-    }
-    sorted[count] = value;
-}
-
 double hk_floor_quick(hk_floor_t *floor)
 {
     if (floor->why != NULL) {
@@ -63,7 +55,7 @@ double hk_floor_quick(hk_floor_t *floor)
     double sorted[QUICK_SAMPLES];
     hk_floor_sample(floor, QUICK_BATCH); /* warm-up */
     for (int i = 0; i < QUICK_SAMPLES; i++) {
-        insert(sorted, i, hk_floor_sample(floor, QUICK_BATCH));
+        hk_insert(sorted, i, hk_floor_sample(floor, QUICK_BATCH));
     }
     return sorted[QUICK_SAMPLES / 2];
 }
@@ -110,7 +102,7 @@ double hk_floor_wake(hk_floor_t *floor)
         wake(word + 1);
         sleep_on(word);
         const uint64_t now_ns = hk_real_now_ns(NULL);
-        insert(sorted, taken++, (double)(now_ns - before_ns) / 2.0);
+        hk_insert(sorted, taken++, (double)(now_ns - before_ns) / 2.0);
         before_ns = now_ns;
     }
     return sorted[taken / 2];

@@ -208,10 +208,6 @@ static hk_status_t verify(hk_bench_t *bench, const hk_command_t *command, hk_run
     return status;
 }
 
-typedef struct machine_probe {
-    double floor_ns, solo_ns, wake_ns, pace_ns; /* negative: not measured */
-} machine_probe_t;
-
 static const char *kind_of_floor(const hk_bench_t *bench)
 {
     const uint32_t needs = HK_CAP_SEND | HK_CAP_PAYLOAD;
@@ -229,12 +225,11 @@ static bool is_sleeping(const hk_transport_t *tp)
 
 /* The state of the machine before or after the samples: the floor, a wake-up where ranks sleep, rank 0's pace while
  * rank 1 rests, and this rank's pace while both run. Two hardware threads of one core halve that pace. */
-static hk_status_t probe_machine(hk_bench_t *bench, machine_probe_t *probe_p)
+static hk_status_t probe_machine(hk_bench_t *bench, hk_probe_t *probe_p, double *pace_ns_p)
 {
     const char *kind = kind_of_floor(bench);
     const bool has_pace = bench->ctx->tp->now_ns == hk_real_now_ns && !bench->oversubscribed;
-    *probe_p =
-        (machine_probe_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .wake_ns = -1.0, .pace_ns = -1.0};
+    *probe_p = (hk_probe_t){.floor_ns = hk_floor_quick(&bench->floor), .solo_ns = -1.0, .wake_ns = -1.0};
     if (kind != NULL && bench->floor.is_remote) {
         HK_TRY(hk_refer(bench, &probe_p->floor_ns));
     }
@@ -244,24 +239,8 @@ static hk_status_t probe_machine(hk_bench_t *bench, machine_probe_t *probe_p)
     if (bench->floor.why == NULL && has_pace) {
         probe_p->solo_ns = hk_floor_alone(&bench->floor, hk_pace_ns);
     }
-    if (has_pace) {
-        probe_p->pace_ns = hk_pace_ns();
-    }
+    *pace_ns_p = has_pace ? hk_pace_ns() : -1.0;
     return HK_OK;
-}
-
-static void note(const hk_bench_t *bench, const machine_probe_t *before, const machine_probe_t *after,
-                 hk_result_t *result_p)
-{
-    result_p->floor_kind = kind_of_floor(bench);
-    result_p->floor_before_ns = before->floor_ns;
-    result_p->floor_after_ns = after->floor_ns;
-    result_p->solo_before_ns = before->solo_ns;
-    result_p->solo_after_ns = after->solo_ns;
-    result_p->wake_before_ns = before->wake_ns;
-    result_p->wake_after_ns = after->wake_ns;
-    result_p->account.pace_before_ns = before->pace_ns;
-    result_p->account.pace_after_ns = after->pace_ns;
 }
 
 /* Measures a prepared point. After a failed message a rank does not know what its peers wait for. It ends with
@@ -270,8 +249,8 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
 {
     const hk_pattern_t *pattern = run->pattern;
     const bool carries = pattern->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
-    machine_probe_t before, after;
-    hk_status_t status = probe_machine(bench, &before);
+    result->floor_kind = kind_of_floor(bench);
+    hk_status_t status = probe_machine(bench, &result->before, &result->account.pace_before_ns);
     if (status == HK_OK) {
         status = hk_take_own_samples(command, run, result);
     }
@@ -280,10 +259,7 @@ static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_
         status = hk_sync(run->ctx);
     }
     if (status == HK_OK) {
-        status = probe_machine(bench, &after);
-    }
-    if (status == HK_OK) {
-        note(bench, &before, &after, result);
+        status = probe_machine(bench, &result->after, &result->account.pace_after_ns);
     }
     if (status == HK_OK && command->verify != 0 && carries) {
         status = verify(bench, command, run, result);

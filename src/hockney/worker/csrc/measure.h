@@ -35,12 +35,17 @@ typedef struct hk_account {
     int32_t verified; /* 1: the whole payload was checked */
 } hk_account_t;
 
+/* The state of the machine on one side of the samples; negative: not measured. */
+typedef struct hk_probe {
+    double floor_ns;
+    double solo_ns; /* rank 0's pace while rank 1 rests */
+    double wake_ns; /* a wake-up between ranks 0 and 1 */
+} hk_probe_t;
+
 typedef struct hk_result {
     hk_plan_t plan;
     hk_account_t account;
-    double floor_before_ns, floor_after_ns;    /* negative: no floor */
-    double solo_before_ns, solo_after_ns;      /* rank 0's pace while rank 1 rests; negative: not measured */
-    double wake_before_ns, wake_after_ns;      /* a wake-up between ranks 0 and 1; negative: not measured */
+    hk_probe_t before, after;
     uint64_t started_ns;                       /* start of the wall time, by CLOCK_MONOTONIC; 0: unknown */
     uint64_t warmup;                           /* repetitions before the first sample */
     const char *floor_kind;                    /* "line", "transport", or NULL: no floor */

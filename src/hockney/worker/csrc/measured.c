@@ -122,9 +122,9 @@ hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command,
     put_counters(&answer, result, rows);
     hk_answer_bool(&answer, "verified", is_verified(rows));
     hk_answer_string(&answer, "floor_kind", result->floor_kind);
-    put_before_and_after(&answer, "floor_ns", result->floor_before_ns, result->floor_after_ns);
-    put_before_and_after(&answer, "solo_ns", result->solo_before_ns, result->solo_after_ns);
-    put_before_and_after(&answer, "wake_ns", result->wake_before_ns, result->wake_after_ns);
+    put_before_and_after(&answer, "floor_ns", result->before.floor_ns, result->after.floor_ns);
+    put_before_and_after(&answer, "solo_ns", result->before.solo_ns, result->after.solo_ns);
+    put_before_and_after(&answer, "wake_ns", result->before.wake_ns, result->after.wake_ns);
     put_pace(&answer, rows);
     hk_answer_open(&answer, "elapsed_ns", '[');
     for (int row = 0; row < rows->count; row++) {

@@ -24,12 +24,7 @@ double hk_pace_ns(void)
 {
     double sorted[TRIES];
     for (int i = 0; i < TRIES; i++) {
-        const double pace_ns = one_try_ns();
-        int k = i;
-        for (; k > 0 && sorted[k - 1] > pace_ns; k--) {
-            sorted[k] = sorted[k - 1];
-        }
-        sorted[k] = pace_ns;
+        hk_insert(sorted, i, one_try_ns());
     }
     return sorted[TRIES / 2];
 }

@@ -7,6 +7,15 @@
 #ifndef HK_PACE_H
 #define HK_PACE_H
 
+/* Puts a value into its place among `count` ascending ones. */
+static inline void hk_insert(double *sorted, int count, double value)
+{
+    for (; count > 0 && sorted[count - 1] > value; count--) {
+        sorted[count] = sorted[count - 1];
+    }
+    sorted[count] = value;
+}
+
 /* ns per step: the median of a few short tries, so that an interrupt does not count. Takes about 5 us. */
 double hk_pace_ns(void);
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "collectives.h"
+#include "pace.h"
 #include "registry.h"
 
 enum { REFERENCE_TRIPS = 5 };
@@ -200,14 +201,9 @@ hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p)
             HK_TRY(tp->send(ctx, 0, bench->out, HK_REFERENCE_BYTES));
         }
         const double half_ns = (double)(tp->now_ns(ctx) - start_ns) / 2.0;
-        if (trip < 0) {
-            continue; /* warm-up */
+        if (trip >= 0) { /* after a warm-up */
+            hk_insert(sorted, taken++, half_ns);
         }
-        int k = taken++;
-        for (; k > 0 && sorted[k - 1] > half_ns; k--) {
-            sorted[k] = sorted[k - 1];
-        }
-        sorted[k] = half_ns;
     }
     *half_ns_p = taken == REFERENCE_TRIPS ? sorted[REFERENCE_TRIPS / 2] : -1.0;
     return HK_OK;

@@ -114,9 +114,7 @@ static hk_status_t plan_ranks(sim_job_t *job)
         part->run = hk_run_of(&job->sim->ranks[i].base, command);
         part->result =
             (hk_result_t){.account = {.fault = {.rank = -1, .from = -1}, .pace_before_ns = -1, .pace_after_ns = -1},
-                          .floor_before_ns = -1,
-                          .solo_before_ns = -1,
-                          .wake_before_ns = -1};
+                          .before = {.floor_ns = -1, .solo_ns = -1, .wake_ns = -1}};
         hk_plan_t *plan = &part->result.plan;
         *plan = pattern->plan(&part->run);
         out_bytes = plan->out_bytes > out_bytes ? plan->out_bytes : out_bytes;
