@@ -112,7 +112,7 @@ def test_a_loop_without_end_ends_with_its_time(transport: str, way: str) -> None
 @pytest.mark.parametrize("transport", matrix(CARRIERS, short=["pipe"]))
 def test_a_loop_without_end_ends_with_its_peer(transport: str, way: str) -> None:
     endless = measure("stream", 1000, batch=100_000_000, timeout_s=50, write=way, read=way)
-    pipe, words = subprocess.PIPE, [build_worker(), "-t", transport, *shared()]
+    pipe, words = subprocess.PIPE, [str(build_worker()), "-t", transport, *shared()]
     with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as worker:
         assert worker.stdin is not None
         assert worker.stdout is not None

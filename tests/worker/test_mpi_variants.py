@@ -5,20 +5,18 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.matrix import matrix
-from tests.worker.test_session import CPUS, ENDLESS, EVERY_MPI, soon
+from tests.worker.test_session import ENDLESS, EVERY_MPI, soon
+from tests.worker.test_session import shared_job as job
 
-from hockney.worker.build import Recipe, build_worker
+from hockney.worker.build import Recipe
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied, WorkerRefused
-from hockney.worker.launch import Job, StartCommand, launch
 from hockney.worker.libraries import Library
-from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
@@ -29,18 +27,6 @@ PATTERNS = (
 )
 TRANSPORTS = ["mpi", *(f"mpi:{variant}" for variant in VARIANTS)]
 EVERY_TRANSPORT = pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=["mpi", "mpi:persistent", "mpi:rma"]))
-
-
-def job(
-    library: Library,
-    transport: str,
-    ranks: int = 2,
-    recipe: Recipe | None = None,
-    environment: Mapping[str, str] = os.environ,
-) -> StartCommand:
-    """Ranks that share CPUs, so that no point takes its machine state."""
-    executable = build_worker(recipe or library.recipe)
-    return launch(Job(executable, transport, ranks, Placement(cpus=CPUS), oversubscribed=True), library, environment)
 
 
 def check_mailbox(library: Library, transport: str, ranks: int) -> WorkerSession:

@@ -6,14 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.worker.test_session import MPIS, SHORT_MPIS
+from tests.worker.test_session import MPIS, SHORT_MPIS, shared_job
 
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 from hockney.worker.errors import WorkerRefused
-from hockney.worker.launch import Job, launch
 from hockney.worker.libraries import Library, find_pvms
-from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -36,9 +34,7 @@ REPETITIONS = 3 * 4
 
 
 def session_of(library: Library | None, transport: str, ranks: int = 2) -> WorkerSession:
-    """Ranks that share CPUs, so that no point takes its machine state."""
-    executable = build_worker(*([library.recipe] if library else []))
-    return WorkerSession(launch(Job(executable, transport, ranks, Placement(cpus=CPUS), oversubscribed=True), library))
+    return WorkerSession(shared_job(library, transport, ranks))
 
 
 @EVERY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,12 +47,24 @@ CPUS = tuple(sorted(os.sched_getaffinity(0)))
 ENDLESS = 10**12
 
 
-def job(mpi: Library | None = None, transport: str = "shm", ranks: int = 2, recipe: Recipe = NATIVE) -> StartCommand:
-    executable = build_worker(mpi.recipe if mpi else recipe)
-    oversubscribed = ranks > len(CPUS)
+def job(
+    library: Library | None = None,
+    transport: str = "",
+    ranks: int = 2,
+    recipe: Recipe | None = None,
+    *,
+    shares: bool = False,
+    environment: Mapping[str, str] = os.environ,
+) -> StartCommand:
+    """`shares`: ranks share CPUs, so that no point takes its machine state, which lasts far longer."""
+    executable = build_worker(recipe or (library.recipe if library else NATIVE))
+    name, oversubscribed = transport or ("mpi" if library else "shm"), shares or ranks > len(CPUS)
     return launch(
-        Job(executable, "mpi" if mpi else transport, ranks, Placement(cpus=CPUS), oversubscribed=oversubscribed), mpi
+        Job(executable, name, ranks, Placement(cpus=CPUS), oversubscribed=oversubscribed), library, environment
     )
+
+
+shared_job = functools.partial(job, shares=True)
 
 
 def faulty(fault: str, ranks: int = 2) -> StartCommand:

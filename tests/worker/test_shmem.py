@@ -12,8 +12,9 @@ import pytest
 from tests.matrix import matrix
 from tests.worker import made_up
 from tests.worker.made_up import on_path
-from tests.worker.test_mpi_variants import check_mailbox, job, mailbox_over
+from tests.worker.test_mpi_variants import check_mailbox, mailbox_over
 from tests.worker.test_session import CPUS, ENDLESS, soon
+from tests.worker.test_session import shared_job as job
 
 from hockney.model import Point
 from hockney.worker.catalogue import load
