@@ -88,14 +88,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the workers before the processes of pytest-xdist begin: each would, as it collects or runs tests."""
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        from tests.worker.extra import EXTRA
-
         from hockney.worker.build import Recipe, build_worker
         from hockney.worker.errors import BuildError
         from hockney.worker.libraries import MPI, SHMEM, find_pvms
 
         libraries = [library.recipe for found in (MPI(), SHMEM(), find_pvms()) for library in found[0]]
-        for recipe in (Recipe(), EXTRA, Recipe("sim"), *libraries):
+        for recipe in (Recipe(), Recipe("sim"), *libraries):
             with contextlib.suppress(BuildError):  # who needs it reports that
                 build_worker(recipe)
 

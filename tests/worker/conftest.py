@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 from tests.shared import made_once
-from tests.worker.extra import QUICK
+from tests.worker.extra import EXTRA, QUICK
 
 from hockney.worker import build
 from hockney.worker.build import Recipe, build_worker
+
+
+@pytest.fixture(scope="session", autouse=True)
+def worker_with_transports_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """One process compiles it; several would begin at the same time."""
+
+    def make(_: Path) -> None:
+        build_worker(EXTRA)
+
+    made_once(tmp_path_factory, "extra", make)
 
 
 @pytest.fixture(scope="session")
