@@ -12,7 +12,6 @@ from tests.cli.support import FACTS
 
 from hockney.analysis.clocks import (
     READINGS,
-    Clocks,
     HostClock,
     JobClocks,
     Seen,
@@ -82,7 +81,7 @@ def test_a_host_counts_by_its_best_rank_and_exchange(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         clocks = clocks_of(Run(store, 1))
     assert clocks is not None
-    first, second = clocks.jobs[0].hosts
+    first, second = clocks[0].hosts
     assert (first.host, first.ahead_ns, first.error_ns) == ("a", 0.0, 0.0)
     assert (second.host, second.ahead_ns, second.error_ns) == ("b", 9400.0, 500.0)
     assert second.drift_ppm == pytest.approx(0.1)
@@ -94,9 +93,9 @@ def test_ranks_within_one_host_get_no_table_without_rows(capsys: pytest.CaptureF
         JobClocks(make_point(0, "tcp", "clocks"), (first, two)),
         JobClocks(make_point(0, "unix", "clocks"), (first,)),
     )
-    show(clocks_document(Clocks((across, within))))
+    show(clocks_document((across, within)))
     assert "over unix" not in capsys.readouterr().out
-    show(clocks_document(Clocks((within,))))
+    show(clocks_document((within,)))
     assert "over unix" in capsys.readouterr().out
 
 
@@ -128,7 +127,7 @@ def test_a_host_is_ahead_or_behind_the_first_one(capsys: pytest.CaptureFixture[s
         HostClock("n2", -1200.0, 500.0, -0.126, -0.2, 0.05),
         HostClock("n3", 80.0, 3.0, None, None, None),
     )
-    show(clocks_document(Clocks((JobClocks(make_point(0, "tcp", "clocks"), hosts),))))
+    show(clocks_document((JobClocks(make_point(0, "tcp", "clocks"), hosts),)))
     text = capsys.readouterr().out
     assert "with n1, over tcp" in text
     assert columns_of(text, "n1 ", "n2 ", "n3 ") == [

@@ -18,9 +18,8 @@ from tests.analysis.predict.machines import (
 )
 from tests.builders import make_info, make_launch, make_point
 
-from hockney.analysis.predict.basics import Basics, Figures
 from hockney.analysis.predict.change import changed, parse_change
-from hockney.analysis.predict.fit import Fit
+from hockney.analysis.predict.fit import Basics, Figures, Fit
 from hockney.errors import UsageError
 from hockney.measure.predict import DRAWS, Checked, Tick, Validation, model_of, predict, times_of, validate
 from hockney.measure.what_if import Tolerance, effects_of, tolerances_of

@@ -13,7 +13,7 @@ import pytest
 from tests.report.cells import MPI, about, cell, groups, number, point, report_of, row, shown
 from tests.report.runs import FACTS, Made, oversubscribed, store_run
 
-from hockney.analysis.predict.basics import Basics, Figures
+from hockney.analysis.predict.fit import Basics, Figures
 from hockney.archive import published
 from hockney.report.classic import predicted
 from hockney.report.classic.predicted import ASSUMED

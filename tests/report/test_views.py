@@ -15,7 +15,7 @@ from tests.report.runs import LIBRARIES, recorded_quick, store_quick, store_run
 
 from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.predict.basics import figures_of
+from hockney.analysis.predict.fit import figures_of
 from hockney.cli import execute
 from hockney.report.findings import grouped
 from hockney.report.page.curves import curves_of

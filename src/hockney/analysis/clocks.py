@@ -53,13 +53,6 @@ class JobClocks:
 
 
 @dataclass(frozen=True)
-class Clocks:
-    """All that a run measured about clocks."""
-
-    jobs: tuple[JobClocks, ...]
-
-
-@dataclass(frozen=True)
 class ClockAround:
     """A host's clock compared with the first one's before and after a run; None: not compared then.
 
@@ -68,9 +61,9 @@ class ClockAround:
 
     host: str
     before: Seen
-    after: Seen | None
-    drift_ppm: float | None
-    drift_error_ppm: float | None
+    after: Seen | None = None
+    drift_ppm: float | None = None
+    drift_error_ppm: float | None = None
 
 
 def clocks_around(run: Run) -> list[ClockAround]:
@@ -87,14 +80,14 @@ def clocks_around(run: Run) -> list[ClockAround]:
             error_ppm = (before.error_ns + after.error_ns) / between_s / 1000
             clocks.append(ClockAround(host, before, after, ppm, error_ppm))
         else:
-            clocks.append(ClockAround(host, before, None, None, None))
+            clocks.append(ClockAround(host, before))
     return clocks
 
 
-def clocks_of(run: Run) -> Clocks | None:
+def clocks_of(run: Run) -> tuple[JobClocks, ...] | None:
     """What each point of the pattern `clocks` shows; None of a run without it."""
-    compared = [series for series in run.series if series.point.pattern == "clocks" and series.measurements]
-    return Clocks(tuple(JobClocks(series.point, tuple(_hosts(series))) for series in compared)) if compared else None
+    compared = (series for series in run.series if series.point.pattern == "clocks" and series.measurements)
+    return tuple(JobClocks(series.point, tuple(_hosts(series))) for series in compared) or None
 
 
 def _hosts(series: Series) -> Iterable[HostClock]:

@@ -78,7 +78,6 @@ def _impact(point: Point, idle: Sequence[Measurement], loaded: Sequence[Measurem
 
 
 def _medians_ns(measurements: Sequence[Measurement]) -> list[float]:
-
     return [middle(measurement.times_ns()) for measurement in measurements]
 
 

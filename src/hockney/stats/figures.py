@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end dominate the time
-P99_SAMPLES_MIN = 100
 
 BETWEEN_LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # the kinds of variation that an interval covers
 EXACT = "exact"  # of a model without noise: the interval is the value itself
@@ -36,11 +35,16 @@ def main_batch(batches: Iterable[int]) -> int:
     return max(Counter(batches).items(), key=lambda counted: counted[::-1])[0]
 
 
+def samples_for(share: float) -> int:
+    """How many samples a percentile, as 0.99, needs: with fewer it would be their maximum."""
+    return round(1 / (1 - share))
+
+
 def percentile(samples_ns: FloatArray, share: float) -> float | None:
-    """The 99th (0.99) or 99.9th of the samples; None where they are so few that it would be their maximum."""
+    """The 99th (0.99) or 99.9th of the samples; None where they are too few."""
     import numpy as np
 
-    return float(np.quantile(samples_ns, share)) if len(samples_ns) >= round(1 / (1 - share)) else None
+    return float(np.quantile(samples_ns, share)) if len(samples_ns) >= samples_for(share) else None
 
 
 def arrived_share(definition: Definition, repetitions: int, counters: Iterable[Mapping[str, Sequence[float]]]) -> float:

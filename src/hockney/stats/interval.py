@@ -71,12 +71,15 @@ class Estimate:
         return max(self.high - self.value, self.value - self.low) / abs(self.value) if self.value else math.inf
 
 
-class Bounded:
-    """A value with bounds that may not be known."""
+@dataclass(frozen=True)
+class Interval:
+    """A median or mean of `n` values; `low`, `high` and their `coverage` are None where n is too small for them."""
 
-    value: float | None
+    value: float
     low: float | None
     high: float | None
+    n: int
+    coverage: float | None
 
     @property
     def estimate(self) -> Estimate | None:
@@ -88,17 +91,6 @@ class Bounded:
         """The larger half-width over the value: 0.01 reads "known to 1 %". None without an interval."""
         known = self.estimate
         return None if known is None or known.value <= 0 else known.relative
-
-
-@dataclass(frozen=True)
-class Interval(Bounded):
-    """A median or mean of `n` values; `low`, `high` and their `coverage` are None where n is too small for them."""
-
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    coverage: float | None
 
 
 def median(values: Sequence[float] | FloatArray) -> Interval:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.analysis.explain.readings import SIZES, reading
 
-from hockney.analysis.explain import pattern_pairs, shape
+from hockney.analysis.explain import caches, pattern_pairs
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading
-from hockney.analysis.explain.guidelines import slower_than_parts
 from hockney.analysis.explain.layers import layers_of
+from hockney.analysis.explain.pattern_pairs import slower_than_parts
 from hockney.analysis.explain.ranks import above_floor
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.stats import median
@@ -140,7 +140,7 @@ CASES = (
     Case("multicast 15 % slower than its parts", multicast, _told(slower_than_parts), 0.03),
     Case("allreduce 15 % slower than its parts", allreduce, _told(slower_than_parts), 0.03),
     Case("a layer that adds 9 %", layer, lambda of: any(one.is_seen for one in layers_of(of)), 0.03),
-    Case("latency independent of size", flat, _told(shape.flat), 0.01),
+    Case("latency independent of size", flat, _told(caches.flat), 0.01),
     Case("30 times the floor", floor, _told(above_floor)),
 )
 

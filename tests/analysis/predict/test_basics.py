@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.builders import make_info, make_launch, make_point, measurements_with_medians
 
-from hockney.analysis.predict.basics import figures_of
+from hockney.analysis.predict.fit import figures_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
 

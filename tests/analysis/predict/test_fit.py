@@ -11,8 +11,7 @@ import pytest
 from tests.analysis.predict.known import LATENCY, MODEL, PER_BYTE, PER_LONG_BYTE, PUT, RECEIVE, SEND, WAY, copied
 from tests.builders import make_point
 
-from hockney.analysis.predict.basics import Basics, Figures
-from hockney.analysis.predict.fit import Fit, fit_machine
+from hockney.analysis.predict.fit import Basics, Figures, Fit, fit_machine
 from hockney.cli import execute
 from hockney.measure.predict import times_of
 from hockney.model import Point

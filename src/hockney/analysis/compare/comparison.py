@@ -257,15 +257,16 @@ def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
 
 def _match_sides(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
     """As match_pairs, of a series that was measured on both sides."""
-    sides = base, new
-    missing = tuple(why for why in _missing(*sides) if why.code in (ReasonCode.FAILED, ReasonCode.SKIPPED))
+    missing = tuple(why for why in _missing(base, new) if why.code in (ReasonCode.FAILED, ReasonCode.SKIPPED))
+    if missing:
+        return MatchedSeries(point, reasons=missing)
     quadruples: dict[int, dict[int, tuple[list[float], list[float]]]] = {}
-    for number, side in enumerate(() if missing else sides):
+    for number, side in enumerate((base, new)):
         for each, _ in side.series.pairs:
             if each.median_ns:
                 of_launch = quadruples.setdefault(side.series.run.launches[each.launch_id].index, {})
                 of_launch.setdefault(each.round, ([], []))[number].append(each.median_ns)
-    return match_pairs(point, quadruples, missing)
+    return match_pairs(point, quadruples)
 
 
 def launch_ratios(quadruples: Quadruples) -> list[float]:
@@ -282,12 +283,11 @@ def launch_ratios(quadruples: Quadruples) -> list[float]:
     return ratios
 
 
-def match_pairs(point: Point, quadruples: Quadruples, missing: tuple[Reason, ...]) -> MatchedSeries:
-    """A series of two runs measured in alternation; `missing`: why it was not measured."""
-    ratios = [] if missing else launch_ratios(quadruples)
-    if not missing and len(ratios) < PAIRS_MIN:
-        missing = (Reason(ReasonCode.FEW_PAIRS, {"pairs": len(ratios), "needed": PAIRS_MIN}),)
-    return MatchedSeries(point, reasons=missing, ratios=ratios)
+def match_pairs(point: Point, quadruples: Quadruples) -> MatchedSeries:
+    """A series of two runs measured in alternation."""
+    ratios = launch_ratios(quadruples)
+    few = Reason(ReasonCode.FEW_PAIRS, {"pairs": len(ratios), "needed": PAIRS_MIN})
+    return MatchedSeries(point, reasons=(few,) if len(ratios) < PAIRS_MIN else (), ratios=ratios)
 
 
 # ---- all series -----------------------------------------------------------------------------------------------------

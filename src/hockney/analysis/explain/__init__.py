@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from hockney.analysis.explain import caches, guidelines, laws, outliers, pattern_pairs, ranks, shape, switches
+from hockney.analysis.explain import caches, laws, outliers, pattern_pairs, ranks, switches
 from hockney.analysis.explain.curve import Parameters, Reading
 from hockney.analysis.explain.fits import FittedLine, OffLine, lines_of, parameters_of
 from hockney.analysis.explain.layers import Layer, layers_of
@@ -27,7 +27,7 @@ __all__ = ["DETECTORS", "Explanation", "FittedLine", "Layer", "OffLine", "Parame
 DETECTORS: tuple[Detector, ...] = (
     Detector("protocol switch", "protocol switches", switches.switches, "quick"),
     Detector("cache limit", "cache limits", caches.cache_limits, "quick"),
-    Detector("flat latency", "flat latency", shape.flat, "quick"),
+    Detector("flat latency", "flat latency", caches.flat, "quick"),
     Detector("duplex limit", "duplex limits", pattern_pairs.duplex, "quick"),
     Detector("shared path", "shared paths", pattern_pairs.shared_path),
     Detector("impact", "impacts of a background", lambda reading: greatest_impacts(reading.impacts, reading.facts)),
@@ -39,7 +39,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("slow host", "slow hosts", ranks.slow_hosts),
     Detector("yielding library", "yielding libraries", ranks.yields),
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
-    Detector("slower than its parts", "collectives and their parts", guidelines.slower_than_parts, "guidelines"),
+    Detector("slower than its parts", "collectives and their parts", pattern_pairs.slower_than_parts, "guidelines"),
 )
 # What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these.
 _OF_LOAD = frozenset(

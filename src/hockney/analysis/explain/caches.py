@@ -1,4 +1,4 @@
-"""Rates that fall where a message no longer fits into a cache."""
+"""Sizes up to which latency is flat, and rates that fall where a message no longer fits into a cache."""
 
 from __future__ import annotations
 
@@ -85,3 +85,40 @@ def _not_reached(curves: Iterable[MeasuredCurve], reading: Reading) -> NotChecke
 def _best(points: Iterable[CurvePoint], low: int, high: int) -> tuple[int, Estimate] | None:
     rated = [(point.bytes, rate) for point in points if low <= point.bytes <= high and (rate := point.rate_bytes_per_s)]
     return max(rated, key=lambda sized: sized[1].value, default=None)
+
+
+def flat(reading: Reading) -> list[Finding] | NotChecked:
+    """Sizes up to which a message takes as long as the shortest; of several numbers of ranks the first's.
+
+    They reach from the shortest size, or 4 B, to four times that at least.
+    """
+    curves = reading.shapes_of(3, "three sizes")
+    if isinstance(curves, NotChecked):
+        return curves
+    findings: dict[tuple[str, str], Finding] = {}
+    for curve in curves:
+        equal = _equal(curve)
+        first, last = equal[0], equal[-1]
+        if last.bytes >= 4 * max(4, first.bytes):
+            facts = {
+                "first_ns": first.time_ns,
+                "first_bytes": first.bytes,
+                "last_ns": last.time_ns,
+                "flat_bytes": last.bytes,
+            }
+            finding = Finding("flat latency", subject_of(curve, tuple(point.bytes for point in equal)), facts)
+            findings.setdefault((curve.transport, curve.name), finding)
+    return list(findings.values())
+
+
+def _equal(curve: MeasuredCurve) -> list[CurvePoint]:
+    """The first points of a curve whose times do not differ: by 3 % at most, in a ratio known to 10 %."""
+    first, *rest = curve.points
+    equal = [first]
+    for point in rest:
+        over = point.time_ns / first.time_ns
+        if not over.low <= 1 <= over.high or abs(over.value - 1) > 0.03:
+            break
+        if over.relative <= 0.1:
+            equal.append(point)
+    return equal

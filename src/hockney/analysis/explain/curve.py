@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hockney.analysis.finding import NotChecked, Note, Subject
+from hockney.analysis.finding import Absence, NotChecked, Note, Subject
 from hockney.analysis.impact import Impacts
 from hockney.analysis.pairs import ClassOf, PairMatrix
 from hockney.machine.facts import data_caches
@@ -19,6 +19,7 @@ from hockney.stats.fit import Estimate, LogGP, NoFit, SegmentFit, fit_segments
 
 Options = tuple[tuple[str, str], ...]
 JobKey = tuple[str, int]  # transport and number of ranks of a job
+_LINKS = ("ends", "halves", "ring")
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,30 @@ class Reading:
     def of(self, *patterns: str) -> list[MeasuredCurve]:
         """The curves of these patterns that are not oversubscribed."""
         return [curve for curve in self.curves if curve.pattern in patterns and not curve.oversubscribed]
+
+    @functools.cached_property
+    def shapes(self) -> list[MeasuredCurve]:
+        """The curves whose shape is examined: those of the plainest pattern between two ranks, for each job.
+
+        One pair alone is plainer than several at once, and a round trip than a stream. LogGP is fitted to prtt instead.
+        """
+        plainness: dict[MeasuredCurve, tuple[int, bool, bool]] = {}
+        for curve in self.curves:
+            traits = pattern_traits(self.facts, curve.pattern)
+            if traits.payload and traits.links in _LINKS and curve.points and curve.pattern != "prtt":
+                plainness[curve] = _LINKS.index(traits.links), traits.stream, curve.pattern != "pingpong"
+        curves = [curve for curve in plainness if not curve.oversubscribed]
+        plainest: dict[JobKey, str] = {}
+        for curve in sorted(curves, key=plainness.__getitem__):
+            plainest.setdefault(curve.job, curve.pattern)
+        return [curve for curve in curves if curve.pattern == plainest[curve.job]]
+
+    def shapes_of(self, sizes: int, why: str) -> list[MeasuredCurve] | NotChecked:
+        """Those of `shapes` with this many sizes; if there is none, the reason (`why`: too few sizes)."""
+        if not self.shapes:
+            return NotChecked(Absence.NOT_MEASURED, why="two ranks")
+        long = [curve for curve in self.shapes if len(curve.points) >= sizes]
+        return long or NotChecked(Absence.INSUFFICIENT_DATA, why=why)
 
     def is_link(self, curve: MeasuredCurve) -> bool:
         """Whether its times are those of messages between two ranks, alone or next to other such pairs."""

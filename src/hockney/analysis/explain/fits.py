@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hockney.analysis.explain.curve import Fitted, MeasuredCurve, Parameters, Reading
-from hockney.analysis.explain.shape import curves_of_shapes
 from hockney.analysis.finding import Absence, NotChecked, Subject
 from hockney.analysis.pairs import ClassOf, Summarized, pair_of
 from hockney.model import pattern_text
@@ -87,7 +86,7 @@ def _names(curve: MeasuredCurve) -> tuple[str, str, int, str, str]:
 
 def _curves(reading: Reading) -> list[MeasuredCurve]:
     """The curves of each job's first pattern, the most measured first; then streams between two ranks."""
-    first = {curve.job: curve.pattern for curve in curves_of_shapes(reading)}
+    first = {curve.job: curve.pattern for curve in reading.shapes}
     jobs = list(dict.fromkeys([*first, *(curve.job for curve in reading.curves)]))
     # Patterns of more than two ranks, and published figures, have no pair class and one state.
     classed = {(curve.job, curve.pattern) for curve in reading.by_class}

@@ -67,14 +67,13 @@ def _receivers(curve: MeasuredCurve) -> float:
     return curve.ranks - 1 - _senders(curve)
 
 
-# A delay hides some messages.
-BY_MESSAGES = Law("messages", lambda curve: None if float(curve.option("delay_us") or 0) else curve.ranks - 1)
-BY_SENDERS = Law("senders", _senders)
+_BY_SENDERS = Law("senders", _senders)
 # By the word that the worker describes a pattern with.
 _LAWS: Mapping[str, tuple[Law, ...]] = {
-    "messages": (BY_MESSAGES,),
+    # A delay hides some messages.
+    "messages": (Law("messages", lambda curve: None if float(curve.option("delay_us") or 0) else curve.ranks - 1),),
     "rounds": (Law("rounds", lambda curve: math.ceil(math.log2(curve.ranks))),),
-    "senders": (BY_SENDERS, Law("receivers", _receivers, constant=True)),
+    "senders": (_BY_SENDERS, Law("receivers", _receivers, constant=True)),
     "constant": (Law("ranks", lambda curve: curve.ranks, constant=True),),
 }
 
@@ -124,7 +123,7 @@ def rows(reading: Reading) -> Iterator[LawRow]:
         for law in laws if not curve.oversubscribed else ():
             x = law.coordinate(curve)
             options = [f"{name}={value}" for name, value in curve.options if name != law.axis]
-            if law is BY_SENDERS:
+            if law is _BY_SENDERS:
                 options.append(f"{_receivers(curve):.0f} receivers")
             for point in curve.points if x is not None else ():
                 key = law, curve.pattern, point.bytes, curve.transport, curve.state, tuple(options)
@@ -136,7 +135,7 @@ def rows(reading: Reading) -> Iterator[LawRow]:
 
 def odd_one_out(row: LawRow) -> Odd | None:
     """The figure without which the others follow the law, with none farther off than 5 %."""
-    (odd,), off = min((without(row, (item,)) for item in row.items), key=lambda attempt: attempt[1])
+    odd, off = min((_without(row, item) for item in row.items), key=lambda attempt: attempt[1])
     least = 0.03 if row.law.constant else 0.3  # a line through a few figures is often extended far
     return odd if off <= 0.05 and is_off(odd, off) and abs(odd.relative) > least else None
 
@@ -147,25 +146,21 @@ def is_off(odd: Odd, rest: float) -> bool:
     return (over.low > 1 + rest or over.high < 1 - rest) and abs(odd.relative) > 5 * rest
 
 
-def without(row: LawRow, left_out: Sequence[LawPoint]) -> tuple[list[Odd], float]:
-    """Figures over the law of the others, and how far off it the farthest of the others is.
+def _without(row: LawRow, item: LawPoint) -> tuple[Odd, float]:
+    """A figure over the law of the others, and how far off it the farthest of the others is.
 
     The law is the least squares of relative errors, so its time at a point is a sum of the others' times.
     """
     import numpy as np
 
-    rest = [item for item in row.items if item not in left_out]
-    times = np.array([item.time_ns.value for item in rest])
-    half_widths_ns = times * [item.time_ns.relative for item in rest]
+    rest = [each for each in row.items if each is not item]
+    times = np.array([each.time_ns.value for each in rest])
+    half_widths_ns = times * [each.time_ns.relative for each in rest]
     parameters = 1 if row.law.constant else 2
-    inverse = np.linalg.pinv(np.vander([item.x for item in rest], parameters) / times[:, None])
-    odd, off = [], 0.0
-    for item in row.items:
-        shares = np.vander([item.x], parameters)[0] @ inverse / times
-        law_ns, span_ns = float(shares @ times), float(np.abs(shares) @ half_widths_ns)
-        if item not in left_out:
-            off = max(off, abs(item.time_ns.value / law_ns - 1))
-        else:
-            law = Estimate(law_ns, law_ns - span_ns, law_ns + span_ns)
-            odd.append(Odd(row, item, item.time_ns / law if law.low > 0 else Estimate(1.0, 0.0, math.inf)))
-    return odd, off
+    inverse = np.linalg.pinv(np.vander([each.x for each in rest], parameters) / times[:, None])
+    shares = np.vander([each.x for each in (*rest, item)], parameters) @ inverse / times  # of each time in each law's
+    *laws_ns, law_ns = (shares @ times).tolist()
+    span_ns = float(np.abs(shares[-1]) @ half_widths_ns)
+    law = Estimate(law_ns, law_ns - span_ns, law_ns + span_ns)
+    over = item.time_ns / law if law.low > 0 else Estimate(1.0, 0.0, math.inf)
+    return Odd(row, item, over), float(np.abs(times / laws_ns - 1).max())

@@ -10,9 +10,8 @@ from dataclasses import replace
 from hockney.analysis.clusters import Pair
 from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.finding import Absence, Facts, Finding, NotChecked, Subject, as_warned
-from hockney.analysis.health.faults import SLOW
+from hockney.analysis.health.faults import SLOW, fast_hosts, locate
 from hockney.analysis.health.matrices import usual
-from hockney.analysis.health.parts import fast_hosts, locate
 from hockney.analysis.pairs import FARTHEST, PairMatrix, whole_hosts
 from hockney.analysis.repeat import same_hosts, same_placement
 from hockney.errors import Fix

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
-from hockney.analysis.explain.shape import curves_of_shapes, no_shape
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.repeat import same_placement
@@ -26,8 +25,7 @@ from hockney.stats import time_of
 from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word
 
-_BEND = 0.25
-_LARGE = 0.25  # of the time: a jump that is suspected even where its interval includes none
+_LARGE = 0.25  # of a time or of a slope: a jump is suspected even where its interval includes none
 _NOISY = 0.1  # intervals wider than this, in parts of the time, may make a smooth curve of a jump
 _SPARSE = 2  # between sizes farther apart, a curve may also have a switch
 _CLOSE = 1.125  # between such neighbours a smooth curve does not jump
@@ -40,9 +38,9 @@ Answer = Literal["jump", "unknown", "drift", "wide"]
 
 def switches(reading: Reading) -> list[Finding] | NotChecked:
     """Each curve's switches, drifts, and bend or curved stretch."""
-    curves = [curve for curve in curves_of_shapes(reading) if len(curve.points) >= 6]
-    if not curves:
-        return no_shape(reading, "six sizes")
+    curves = reading.shapes_of(6, "six sizes")
+    if isinstance(curves, NotChecked):
+        return curves
     return [finding for curve in curves for finding in _of_curve(curve, reading)]
 
 
@@ -104,11 +102,11 @@ def _slow_size(curve: MeasuredCurve, fit: SegmentFit, at: int) -> Finding | None
     around = [each for each in fit.segments if {at - 1, at + 1} <= {*fit.on_line(each)}]
     if at in fit.outliers and around:
         expected_ns, after_ns = map(around[0].time_ns, (slow.bytes, after.bytes))
-        is_slow = after.time_ns.high < (1 + _BEND) * after_ns and slow.time_ns.low >= (1 + _BEND) * expected_ns
+        is_slow = after.time_ns.high < (1 + _LARGE) * after_ns and slow.time_ns.low >= (1 + _LARGE) * expected_ns
     else:
         expected_ns = before_ns + left_ns * (slow.bytes - before.bytes) / (after.bytes - before.bytes)
         is_lost = after.time_ns.high - before_ns < (slow.time_ns.low - before_ns) / 2
-        is_slow = is_lost and slow.time_ns.low * before.bytes >= (1 + _BEND) * before_ns * slow.bytes > 0
+        is_slow = is_lost and slow.time_ns.low * before.bytes >= (1 + _LARGE) * before_ns * slow.bytes > 0
     facts = {"size_bytes": slow.bytes, "time_ns": slow.time_ns, "expected_ns": expected_ns}
     effect = slow.time_ns.value / expected_ns - 1
     return Finding("slow size", subject_of(curve, (slow.bytes,)), facts, effect=effect) if is_slow else None
@@ -253,7 +251,7 @@ def _is_bend(below: Segment, above: Segment) -> bool:
     if min(below.ns_per_byte.low, above.ns_per_byte.low) <= 0:
         return False
     changes = above.ns_per_byte.is_above(below.ns_per_byte) or below.ns_per_byte.is_above(above.ns_per_byte)
-    return changes and abs((above.ns_per_byte / below.ns_per_byte).value - 1) >= _BEND
+    return changes and abs((above.ns_per_byte / below.ns_per_byte).value - 1) >= _LARGE
 
 
 def _bend(
@@ -282,7 +280,7 @@ def _curved(curve: MeasuredCurve, fit: SegmentFit, reading: Reading) -> Iterator
     """One finding for a curve that no straight lines describe. Between distant sizes it may have a switch."""
     first, last, line_ns = curve.points[0], curve.points[-1], fit.segments[0].time_ns(curve.sizes[-1])
     over = last.time_ns.value / line_ns if line_ns > 0 else 1.0
-    if abs(over - 1) >= _BEND:
+    if abs(over - 1) >= _LARGE:
         noise = statistics.median(point.time_ns.relative for point in curve.points)
         facts = {
             "from_bytes": first.bytes,

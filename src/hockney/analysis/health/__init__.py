@@ -12,7 +12,6 @@ from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
 from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
-from hockney.analysis.health.parts import Located
 from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
 from hockney.model import PointStatus
@@ -96,7 +95,9 @@ def _failures(known: Matrices, run: Run) -> Iterator[NotChecked]:
             yield NotChecked(absence, "all pairs", "failed", {"said": reason or "unknown"})
 
 
-def _unclear(known: Matrices, what: str, located: Located, plan: Mapping[str, Any], transport: str) -> NotChecked:
+def _unclear(
+    known: Matrices, what: str, located: faults.Located, plan: Mapping[str, Any], transport: str
+) -> NotChecked:
     facts = {"unclear": [f"{known.hosts[a]} to {known.hosts[b]}" for a, b in located.unclear]}
     if located.are_many:
         return NotChecked(Absence.INSUFFICIENT_DATA, what, "uneven network", facts)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from hockney.analysis.clocks import ClockAround, Clocks, HostClock, Seen, clocks_around, clocks_of
+from hockney.analysis.clocks import ClockAround, HostClock, JobClocks, Seen, clocks_around, clocks_of
 from hockney.report.document import Block, Column, Sentence, Text, Title, records
 from hockney.report.documents.table_kind import TableKind
 from hockney.results.runs import Run
@@ -33,10 +33,9 @@ _CLOCKS: dict[Column, Callable[[HostClock], str]] = {
 }
 
 
-def clocks_document(clocks: Clocks) -> Iterator[Block]:
+def clocks_document(clocks: Sequence[JobClocks]) -> Iterator[Block]:
     """A row for each host; jobs within one host compare nothing, and are left out if others do."""
-    jobs = [job for job in clocks.jobs if len(job.hosts) > 1] or clocks.jobs
-    for job in jobs:
+    for job in [job for job in clocks if len(job.hosts) > 1] or clocks:
         what = f"Clocks compared with {job.hosts[0].host}, over {job.point.transport}"
         yield Title(f"{what}, {job.point.ranks_text}")
         yield records(_CLOCKS, job.hosts, fits=True)
@@ -72,4 +71,4 @@ def clocks_around_document(run: Run) -> Iterator[Block]:
         yield Text(_MEANING, tone="quiet")
 
 
-KIND = TableKind(clocks_of, lambda clocks, *_: clocks_document(clocks), lambda clocks: {"clocks": clocks.jobs})
+KIND = TableKind(clocks_of, lambda clocks, *_: clocks_document(clocks), lambda clocks: {"clocks": clocks})

@@ -11,7 +11,7 @@ from hockney.model import Measurement, Point, PointStatus
 from hockney.report.charts import Axis, Chart, Line, View, chart
 from hockney.report.page.material import Material
 from hockney.results.runs import Series
-from hockney.stats.figures import P99_SAMPLES_MIN
+from hockney.stats.figures import samples_for
 from hockney.units import format_bytes
 
 _SERIES_MAX = 60  # whose samples are read for a chart
@@ -44,12 +44,12 @@ def distribution_chart(material: Material) -> Chart:
         and not any(name in ("source", "target", "round") for name, _ in series.point.options)
         and (figure := series.shown) is not None
         and figure.batch == 1
-        and (figure.n_samples or 0) >= P99_SAMPLES_MIN
+        and (figure.n_samples or 0) >= samples_for(0.99)
     ]
     views: dict[str, list[Line]] = {}
     for series in _spread_out(single):
         times_ns = np.concatenate([np.empty(0), *(each.times_ns() for each in _in_table_state(series))])
-        if len(times_ns) >= P99_SAMPLES_MIN:
+        if len(times_ns) >= samples_for(0.99):
             shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
             points = list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
             name = material.name_of(series.point.transport)

@@ -24,7 +24,7 @@ SEGMENTS_MAX = 10
 _OUTLIERS_MAX = 2  # new ones in a pass, at most one in a segment
 _SUSPECTS = 12
 _PRIOR = 8  # sizes
-_SMOOTH = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # powers of the size, whose sum is a smooth curve
+_SMOOTH = 6  # terms of a smooth curve: powers of the size, from 0 to 1 in equal steps
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _criterion(scatter: float, squares: float, n: int, segments: int, outliers: 
 
     No segments: the smooth curve. Infinite where n sizes are too few for the parameters.
     """
-    terms = 2 * segments or len(_SMOOTH)
+    terms = 2 * segments or _SMOOTH
     # A switch counts as four parameters (a line and its size), an outlier as three (a value and its size).
     price = (2 + 4 * (segments - 1) if segments else terms) + 3 * outliers
     total = n + _PRIOR
@@ -226,6 +226,6 @@ def _smooth_squares(x: FloatArray, t: FloatArray, weights: FloatArray) -> float:
     import numpy as np
 
     scale = np.sqrt(weights) / _level(t)
-    columns = (x[:, None] / x[-1]) ** np.array(_SMOOTH) * scale[:, None]
+    columns = (x[:, None] / x[-1]) ** np.linspace(0, 1, _SMOOTH) * scale[:, None]
     best, *_ = np.linalg.lstsq(columns, t * scale, rcond=None)
     return float(np.sum((t * scale - columns @ best) ** 2))
