@@ -16,8 +16,13 @@ import numpy as np
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.pairs import Outlier, PairClass, Share, classify_pairs
+from hockney.machine.topology import Topology
 from hockney.stats.interval import median
 
+TWO_CORES = {  # of one package, with two CPUs each: facts of a run
+    "hostname": "here",
+    "topology": Topology("sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),)).as_json(),
+}
 NOISES = (0.01, 0.02, 0.05)
 UNKNOWN = Share("one host", is_certain=False)
 _MEASUREMENTS = 9

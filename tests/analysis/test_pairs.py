@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
+from tests.analysis.explain.readings import found
+from tests.analysis.places import TWO_CORES
 from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.clusters import group_name
-from hockney.analysis.explain import explain_run
-from hockney.analysis.explain.ranks import slow_pairs
+from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence
 from hockney.analysis.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
@@ -23,8 +24,7 @@ from hockney.machine.topology import Cache, Topology
 from hockney.model import Point
 from hockney.render.text import show
 from hockney.report.documents.pairs import matrix_blocks, pairs_as_json
-from hockney.report.documents.tables import tables_document, tables_of
-from hockney.report.findings import check_name, evidence_of, title_of
+from hockney.report.findings import evidence_of, title_of
 from hockney.results.runs import open_results
 from hockney.stats.interval import Interval
 
@@ -33,6 +33,15 @@ def matrices(path: Path, made: list[Made], **how: Any) -> list[PairMatrix]:
     store_run(path / "r.db", "allpairs", made, **how)
     with open_results(path / "r.db") as results:
         return pair_matrices(results.run())
+
+
+def explained(path: Path, made: list[Made], suite: str = "allpairs", **how: Any) -> Explanation:
+    """A run of hosts has them in its plan."""
+    path.mkdir(exist_ok=True)
+    hosts: dict[str, Any] = {"plan": {"hosts": list(dict.fromkeys(how["hosts"]))}} if "hosts" in how else {}
+    store_run(path / "r.db", suite, made, **{**hosts, **how})
+    with open_results(path / "r.db") as results:
+        return explain_run(results.run())
 
 
 def idle(ranks: int, times: dict[tuple[int, int], float], fallback: float, measurements: int = 9) -> list[Made]:
@@ -77,24 +86,11 @@ def test_slow_ranks_and_pairs_are_named(
     assert matrix.outliers[0].factor == pytest.approx(1.3, rel=0.01)
 
 
-@pytest.mark.parametrize("launches", [1, 3])
-def test_a_matrix_says_that_its_intervals_are_within_one_launch(
-    launches: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store_run(tmp_path / "r.db", "allpairs", idle(4, {}, 1000.0), launches=({},) * launches)
-    with open_results(tmp_path / "r.db") as results:
-        run = results.run()
-        tables = tables_of(run)
-        assert tables is not None
-        show(tables_document(tables, run))
-    assert ("within one launch" in capsys.readouterr().out) == (launches == 1)
-
-
 def test_a_pair_of_few_measurements_is_inconclusive(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     made = idle(5, {(1, 3): 1300.0, (2, 4): 1400.0}, 1000.0)
-    few = [dataclasses.replace(one, measurements=2) if 1200 < one.time_ns < 1350 else one for one in made]
+    few = [replace(one, measurements=2) if 1200 < one.time_ns < 1350 else one for one in made]
     (matrix,) = matrices(tmp_path, few)
     assert [outlier.ranks for outlier in matrix.outliers] == [(2, 4)]
     assert [(pair.ranks, pair.time.n, pair.time.low) for pair in matrix.inconclusive] == [((1, 3), 4, None)]
@@ -122,10 +118,7 @@ def test_matrices_of_several_hosts_name_them(
 def test_a_pair_slow_in_half_of_its_launches_is_inconclusive(tmp_path: Path) -> None:
     """Pair (1, 3) is slow in the first three of six launches."""
     slow = idle(4, {(1, 3): 1300.0}, 1000.0)
-    made = [
-        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=1000.0)) if one.time_ns > 1200 else one
-        for one in slow
-    ]
+    made = [replace(one, then=replace(one, time_ns=1000.0)) if one.time_ns > 1200 else one for one in slow]
     (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
     assert matrix.outliers == ()
     (pair,) = matrix.inconclusive
@@ -136,10 +129,7 @@ def test_a_pair_slow_in_half_of_its_launches_is_inconclusive(tmp_path: Path) -> 
 def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path: Path) -> None:
     """Every pair was seen twice while the CPUs were near; all but one often while they were far."""
     rare, *rest = idle(4, {}, 1000.0, measurements=2)
-    often = [
-        dataclasses.replace(one, then=dataclasses.replace(one, time_ns=6000.0, measurements=9, floor_ns=184.0))
-        for one in rest
-    ]
+    often = [replace(one, then=replace(one, time_ns=6000.0, measurements=9, floor_ns=184.0)) for one in rest]
     (matrix,) = matrices(tmp_path, [rare, *often])
     assert (matrix.state, matrix.missing) == ("far", 1)
 
@@ -147,9 +137,7 @@ def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path:
 def test_between_hosts_every_measurement_counts(tmp_path: Path) -> None:
     """On busy hosts the floor changes during most measurements, and no state has an interval: it is of two ranks."""
     slow = idle(4, dict.fromkeys(((0, 1), (1, 2), (1, 3)), 4000.0), 1000.0, measurements=3)
-    busy = [
-        dataclasses.replace(one, then=dataclasses.replace(one, measurements=6, floor_after_ns=300.0)) for one in slow
-    ]
+    busy = [replace(one, then=replace(one, measurements=6, floor_after_ns=300.0)) for one in slow]
     for hosts, count in (((), 3), (("n1", "n2", "n3", "n4"), 9)):
         folder = tmp_path / str(count)
         folder.mkdir()
@@ -157,13 +145,13 @@ def test_between_hosts_every_measurement_counts(tmp_path: Path) -> None:
         assert {time.n for time in matrix.times.values()} == {count}
     assert (matrix.state, matrix.floor_ns) == ("all states", None)
     with open_results(tmp_path / "9/r.db") as results:
-        findings = [finding for finding in explain_run(results.run()).findings if finding.code == "slow host"]
-    assert [finding.facts["host"] for finding in findings] == ["n2"]
+        findings = explain_run(results.run()).findings
+    assert [finding.facts["host"] for finding in findings if finding.code == "slow host"] == ["n2"]
 
 
 def test_a_pair_is_the_median_of_both_directions(tmp_path: Path) -> None:
     made = idle(4, {}, 1000.0)
-    made[0] = dataclasses.replace(made[0], time_ns=1200.0)  # from 0 to 1
+    made[0] = replace(made[0], time_ns=1200.0)  # from 0 to 1
     (matrix,) = matrices(tmp_path, made)
     assert matrix.times[0, 1].value == pytest.approx(1200, abs=1)
     assert matrix.times[1, 0].value == pytest.approx(1003, abs=1)
@@ -195,18 +183,17 @@ def test_a_pair_is_judged_over_all_launches(tmp_path: Path) -> None:
     """Pair (0, 1) is slow in all of six launches, pair (2, 3) in four."""
     quick = idle(4, {(0, 1): 1300.0}, 1000.0, measurements=12)
     slow = idle(4, {(0, 1): 1300.0, (2, 3): 1300.0}, 1000.0, measurements=24)
-    made = [dataclasses.replace(one, then=then) for one, then in zip(slow, quick, strict=True)]
+    made = [replace(one, then=then) for one, then in zip(slow, quick, strict=True)]
     (matrix,) = matrices(tmp_path, made, launches=[{}] * 6)
     assert {time.n for time in matrix.times.values()} == {6}
     assert [outlier.ranks for outlier in matrix.outliers] == [(0, 1)]
 
 
 def test_the_class_holds_in_every_launch(tmp_path: Path) -> None:
-    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
     (matrix,) = matrices(
         tmp_path,
         idle(3, {}, 1000.0),
-        facts={"hostname": "here", "topology": topology.as_json()},
+        facts=TWO_CORES,
         launches=[{"cpus": (0, 1, 2)}, {"cpus": (0, 2, 3)}],
     )
     assert {each.name: each.pairs for each in matrix.classes} == {"one package": ((0, 1), (0, 2), (1, 2))}
@@ -215,16 +202,13 @@ def test_the_class_holds_in_every_launch(tmp_path: Path) -> None:
 
 def test_launches_in_other_states_do_not_count_for_the_class(tmp_path: Path) -> None:
     """Ranks 0 and 1 share a core in the first launch, as 2 and 3 do, and not in the second, seen in another state."""
-    topology = Topology(source="sysfs", cores=((0, 1), (2, 3)), packages=((0, 1, 2, 3),), caches=())
     first = idle(4, {}, 1000.0)
     of_two = {options(source=0, target=1), options(source=1, target=0)}
-    second = [
-        dataclasses.replace(one, floor_ns=184.0 if one.point.options in of_two else one.floor_ns) for one in first
-    ]
+    second = [replace(one, floor_ns=184.0 if one.point.options in of_two else one.floor_ns) for one in first]
     (matrix,) = matrices(
         tmp_path,
-        [dataclasses.replace(one, then=then) for one, then in zip(first, second, strict=True)],
-        facts={"hostname": "here", "topology": topology.as_json()},
+        [replace(one, then=then) for one, then in zip(first, second, strict=True)],
+        facts=TWO_CORES,
         launches=[{"cpus": (0, 1, 2, 3)}, {"cpus": (0, 2, 1, 3)}],
     )
     assert [(each.name, len(each.pairs)) for each in matrix.classes] == [("one core", 1), ("one package", 5)]
@@ -242,7 +226,7 @@ def test_a_rank_that_moved_has_both_hosts(tmp_path: Path) -> None:
 def test_points_with_other_options_make_another_matrix(tmp_path: Path) -> None:
     made = idle(3, {}, 1000.0)
     other = [
-        dataclasses.replace(one, point=dataclasses.replace(one.point, options=(*one.point.options, ("touch", "yes"))),
+        replace(one, point=replace(one.point, options=(*one.point.options, ("touch", "yes"))),
                             time_ns=5000.0)
         for one in made
     ]  # fmt: skip
@@ -267,9 +251,7 @@ def test_each_class_has_one_line_in_each_state(tmp_path: Path) -> None:
         point = Point("mpi", "pingpong", 4, size, options(source=a, target=b))
         slow = Made(point, 2 * time_ns, divisor=2, measurements=7, floor_ns=184.0)
         made.append(Made(point, time_ns, divisor=2, measurements=9, then=slow))
-    store_run(tmp_path / "r.db", "allpairs", made, hosts=("a", "a", "b", "b"))
-    with open_results(tmp_path / "r.db") as results:
-        of = explain_run(results.run())
+    of = explained(tmp_path, made, hosts=("a", "a", "b", "b"))
     assert [(line.pattern, line.pair_class, line.state) for line in of.lines] == [
         ("pingpong", "between hosts", "near"),
         ("pingpong", "between hosts", "far"),
@@ -277,20 +259,6 @@ def test_each_class_has_one_line_in_each_state(tmp_path: Path) -> None:
         ("pingpong", "one host", "far"),
     ]
     assert [line.t0_ns and line.t0_ns.value for line in of.lines] == pytest.approx([3000, 6000, 100, 200], rel=0.02)
-
-
-def test_two_sizes_are_too_few_for_a_line(tmp_path: Path) -> None:
-    made = [
-        dataclasses.replace(one, point=dataclasses.replace(one.point, bytes=size))
-        for one in idle(4, {}, 1000.0)
-        for size in (8, 64)
-    ]
-    store_run(tmp_path / "r.db", "allpairs", made)
-    with open_results(tmp_path / "r.db") as results:
-        of = explain_run(results.run())
-    assert not of.lines
-    (gap,) = [gap for gap in of.not_checked if gap.what == "lines"]
-    assert check_name(gap) == "lines through pingpong on mpi"
 
 
 def test_in_rounds_each_pair_has_its_own_time(tmp_path: Path) -> None:
@@ -320,9 +288,7 @@ def test_rounds_of_a_large_model_have_no_times_of_pairs(tmp_path: Path) -> None:
 def test_explain_finds_the_slow_pair(tmp_path: Path) -> None:
     store_run(tmp_path / "r.db", "allpairs", idle(4, {(1, 3): 1300.0}, 1000.0))
     with open_results(tmp_path / "r.db") as results:
-        findings = slow_pairs(read_run(results.run()))
-    assert isinstance(findings, list)
-    (slow,) = findings
+        (slow,) = found("slow ranks and pairs", read_run(results.run()))
     assert (slow.code, slow.facts["slow_pair"], slow.facts["load"]) == ("slow rank or pair", [1, 3], "idle")
     assert slow.fix is not None
     assert slow.fix.argv == ("hockney", "show", "1", "--tables")
@@ -334,8 +300,7 @@ def test_a_slow_pair_between_hosts_comes_before_a_slower_one_within_a_host(tmp_p
     times = {(a, a + 1): 200.0 for a in (2, 4, 6)} | {(0, 1): 800.0, (2, 4): 1300.0}
     store_run(tmp_path / "r.db", "allpairs", idle(8, times, 1000.0), hosts=tuple("aabbccdd"))
     with open_results(tmp_path / "r.db") as results:
-        findings = slow_pairs(read_run(results.run()))
-    assert isinstance(findings, list)
+        findings = found("slow ranks and pairs", read_run(results.run()))
     assert [(each.facts["slow_pair"], each.facts["others"]) for each in findings] == [([2, 4], ["a"])]
 
 
@@ -370,16 +335,11 @@ def test_groups_of_pairs_between_the_same_hosts_have_numbers(tmp_path: Path) -> 
 def test_a_slow_host_and_a_slow_pair_are_named_by_their_hosts(tmp_path: Path) -> None:
     hosts = tuple("abcdef")
     slow = dict.fromkeys([(min(4, a), max(4, a)) for a in (0, 1, 2, 3, 5)], 1300.0) | {(0, 1): 1200.0}
-    store_run(tmp_path / "r.db", "allpairs", idle(6, slow, 1000.0), hosts=hosts, plan={"hosts": [*hosts]})
-    with open_results(tmp_path / "r.db") as results:
-        explained = explain_run(results.run())
-    (slow_host,) = [each for each in explained.findings if each.code == "slow rank or pair"]
+    of = explained(tmp_path, idle(6, slow, 1000.0), hosts=hosts)
+    (slow_host,) = [each for each in of.findings if each.code == "slow rank or pair"]
     assert title_of(slow_host) == "e is slow"
-    assert evidence_of(slow_host).startswith(
-        "e takes 1.30 to 1.31 us with 5 others, 1.30 times its class (between hosts,"
-    )
-    assert evidence_of(slow_host).endswith("Also slow: a-b.")
-    assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+    assert (slow_host.facts["slow_host"], slow_host.facts["pairs"], slow_host.facts["others"]) == ("e", 5, ["a-b"])
+    assert "slow hosts" not in [gap.what for gap in of.not_checked]
 
 
 @pytest.mark.parametrize("hosts", [("a", "b", "c"), ("a", "b", "c", "d"), tuple("aabbccdd")], ids="".join)
@@ -390,15 +350,12 @@ def test_a_slow_host_among_three_or_four_is_named(hosts: tuple[str, ...], tmp_pa
             (a, b): 100.0 if hosts[a] == hosts[b] else 4000.0 if slow in (hosts[a], hosts[b]) else 1000.0
             for a, b in itertools.combinations(range(len(hosts)), 2)
         }
-        path = tmp_path / f"{slow}.db"
-        store_run(path, "allpairs", idle(len(hosts), times, 1000.0), hosts=hosts, plan={"hosts": names})
-        with open_results(path) as results:
-            explained = explain_run(results.run())
-        (finding,) = (each for each in explained.findings if each.code != "far above the floor")
+        of = explained(tmp_path / slow, idle(len(hosts), times, 1000.0), hosts=hosts)
+        (finding,) = (each for each in of.findings if each.code != "far above the floor")
         assert (finding.code, finding.facts["host"], finding.facts["others"]) == ("slow host", slow, len(names) - 1)
         assert finding.facts["slower_ratio"] == pytest.approx(4, rel=0.01)
         assert evidence_of(finding).endswith(f", with {len(names) - 1} of {len(names) - 1} other hosts (idle).")
-        assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+        assert "slow hosts" not in [gap.what for gap in of.not_checked]
 
 
 @pytest.mark.parametrize(("low_ns", "named"), [(1000.0, []), (1090.0, []), (1110.0, [(6, 7)])])
@@ -408,6 +365,12 @@ def test_a_group_is_slow_if_its_interval_lies_a_tenth_above_its_class(low_ns: fl
     times = {pair: slow if pair[1] > 5 else fast for pair in pairs}
     _, outliers, _ = classify_pairs(times, dict.fromkeys(pairs, Share(PAIR_CLASSES[-1], is_certain=True)))
     assert [outlier.ranks for outlier in outliers] == named
+
+
+def slow_of(times: dict[tuple[int, int], Interval]) -> list[tuple[int, ...]]:
+    """The ranks of the outliers among pairs of one class."""
+    _, outliers, _ = classify_pairs(times, dict.fromkeys(times, Share("one core", is_certain=True)))
+    return [outlier.ranks for outlier in outliers]
 
 
 def known(value_ns: float, low_ns: float | None = None) -> Interval:
@@ -438,15 +401,13 @@ def test_a_slow_pair_is_four_spreads_off_its_class(slow_ns: float, named: list[A
     """The median of the deviations is 50 ns, so a spread is 74.13 ns."""
     around = (slow_ns, 950.0, 950.0, 1000.0, 1050.0, 1050.0, 1050.0, 950.0, 1000.0, 1000.0)
     times = dict(zip(itertools.combinations(range(5), 2), map(known, around), strict=True))
-    _, outliers, _ = classify_pairs(times, dict.fromkeys(times, Share("one core", is_certain=True)))
-    assert [outlier.ranks for outlier in outliers] == named
+    assert slow_of(times) == named
 
 
 @pytest.mark.parametrize(("pairs", "named"), [(3, []), (4, [(0, 1)])])
 def test_among_three_pairs_none_is_odd(pairs: int, named: list[Any]) -> None:
     times = {(2 * at, 2 * at + 1): known(1000.0 if at else 1300.0) for at in range(pairs)}
-    _, outliers, _ = classify_pairs(times, dict.fromkeys(times, Share("one core", is_certain=True)))
-    assert [outlier.ranks for outlier in outliers] == named
+    assert slow_of(times) == named
 
 
 @pytest.mark.parametrize(
@@ -463,19 +424,15 @@ def test_a_rank_is_slow_with_more_than_half_of_its_pairs_and_three(
 ) -> None:
     pairs = list(itertools.combinations(range(ranks), 2))
     times = {pair: known(1200.0 if pair[0] == 0 and pair[1] in slow else 1000.0) for pair in pairs}
-    _, outliers, _ = classify_pairs(times, dict.fromkeys(pairs, Share("one core", is_certain=True)))
-    assert [outlier.ranks for outlier in outliers] == named
+    assert slow_of(times) == named
 
 
 @pytest.mark.parametrize("hosts", [4, 6, 8])
 def test_half_of_the_hosts_slow_is_not_checked(hosts: int, tmp_path: Path) -> None:
     names = [f"n{number}" for number in range(1, hosts + 1)]
     slow = {(a, b): 4000.0 for a, b in itertools.combinations(range(hosts), 2) if a >= hosts // 2 or b >= hosts // 2}
-    made = idle(hosts, slow, 1000.0)
-    store_run(tmp_path / "r.db", "allpairs", made, hosts=tuple(names), plan={"hosts": names})
-    with open_results(tmp_path / "r.db") as results:
-        explained = explain_run(results.run())
-    (gap,) = (gap for gap in explained.not_checked if gap.what == "slow hosts")
+    of = explained(tmp_path, idle(hosts, slow, 1000.0), hosts=tuple(names))
+    (gap,) = (gap for gap in of.not_checked if gap.what == "slow hosts")
     assert (gap.reason, gap.why, gap.facts["fast"]) == (Absence.INSUFFICIENT_DATA, "two times", names[: hosts // 2])
 
 
@@ -483,12 +440,9 @@ def test_half_of_the_hosts_slow_is_not_checked(hosts: int, tmp_path: Path) -> No
 def test_hosts_on_two_switches_are_not_slow(hosts: int, tmp_path: Path) -> None:
     names = [f"n{number}" for number in range(1, hosts + 1)]
     across = {(a, b): 4000.0 for a, b in itertools.combinations(range(hosts), 2) if a < hosts // 2 <= b}
-    made = idle(hosts, across, 1000.0)
-    store_run(tmp_path / "r.db", "allpairs", made, hosts=tuple(names), plan={"hosts": names})
-    with open_results(tmp_path / "r.db") as results:
-        explained = explain_run(results.run())
-    assert {each.code for each in explained.findings} == {"far above the floor"}
-    assert "slow hosts" not in [gap.what for gap in explained.not_checked]
+    of = explained(tmp_path, idle(hosts, across, 1000.0), hosts=tuple(names))
+    assert {each.code for each in of.findings} == {"far above the floor"}
+    assert "slow hosts" not in [gap.what for gap in of.not_checked]
 
 
 @pytest.mark.parametrize(
@@ -504,9 +458,8 @@ def test_a_run_on_hosts_without_all_pairs_does_not_check_for_slow_hosts(
     hosts: tuple[str, ...], reason: Absence | None, argv: tuple[str, ...], tmp_path: Path
 ) -> None:
     made = [Made(Point("tcp", "pingpong", 2, 8), 1000.0, divisor=2)]
-    store_run(tmp_path / "r.db", "quick", made, plan={"hosts": [*hosts]})
-    with open_results(tmp_path / "r.db") as results:
-        gaps = [gap for gap in explain_run(results.run()).not_checked if gap.what == "slow hosts"]
+    of = explained(tmp_path, made, "quick", plan={"hosts": [*hosts]})
+    gaps = [gap for gap in of.not_checked if gap.what == "slow hosts"]
     assert [gap.reason for gap in gaps] == ([reason] if reason else [])
     assert [gap.how.argv for gap in gaps if gap.how] == ([argv] if argv else [])
 
@@ -522,16 +475,12 @@ def test_the_suite_that_is_missing_is_measured_in_the_same_placement(
     transports: tuple[str, ...], plan: dict[str, Any], words: tuple[str, ...], tmp_path: Path
 ) -> None:
     made = [Made(Point(transport, "barrier", 3, 0), 1000.0) for transport in transports]
-    store_run(tmp_path / "r.db", "collectives", made, plan=plan)
-    with open_results(tmp_path / "r.db") as results:
-        hows = [gap.how.argv for gap in explain_run(results.run()).not_checked if gap.how]
+    hows = [gap.how.argv for gap in explained(tmp_path, made, "collectives", plan=plan).not_checked if gap.how]
     assert ("hockney", "run", "quick", *words) in hows
 
 
 def test_no_suite_is_missing_in_a_run_of_that_suite(tmp_path: Path) -> None:
-    store_run(tmp_path / "r.db", "quick", [Made(Point("shm", "barrier", 3, 0), 1000.0)])
-    with open_results(tmp_path / "r.db") as results:
-        gaps = explain_run(results.run()).not_checked
+    gaps = explained(tmp_path, [Made(Point("shm", "barrier", 3, 0), 1000.0)], "quick").not_checked
     suites = {gap.how.argv[2] for gap in gaps if gap.how and gap.how.argv[:2] == ("hockney", "run")}
     assert suites
     assert "quick" not in suites

@@ -90,6 +90,12 @@ def test_two_near_ranks_are_a_place() -> None:
     assert [len(group) for group in clusters(times, ())] == [62 * 61 // 2 + 1, 2 * 62]
 
 
+@pytest.mark.parametrize(("ratio", "levels"), [(1.23, 1), (1.27, 2)])
+def test_times_a_quarter_longer_are_the_next_level(ratio: float, levels: int) -> None:
+    times = dict.fromkeys(itertools.combinations(range(4), 2), 100.0 * ratio) | {(0, 1): 100.0, (2, 3): 100.0}
+    assert len(clusters(times, ())) == levels
+
+
 def test_hops_of_a_ring_are_levels() -> None:
     """A ring has no places: neighbours of neighbours are farther away."""
     hops = {(a, b): min(b - a, 8 + a - b) for a, b in itertools.combinations(range(8), 2)}

@@ -1,4 +1,4 @@
-"""Times over launches whose truth is known."""
+"""Times over launches whose truth is known, and whose samples make the time of a measurement."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from tests.builders import make_measurement
 
+from hockney.model import Definition
 from hockney.stats import BETWEEN_LAUNCHES, EXACT, ONE_LAUNCH, RANGE, Estimate, time_of
-from hockney.stats.figures import estimate_of
+from hockney.stats.figures import estimate_of, percentile
 from hockney.stats.interval import launches_needed
 
 
@@ -21,6 +23,13 @@ def test_the_launches_needed_reach_the_precision() -> None:
         ]
         assert half_widths[0] <= precision * 1.001
         assert all(half_width > precision * 0.995 for half_width in half_widths[1:])
+
+
+@pytest.mark.parametrize(("share", "fewest"), [(0.99, 100), (0.999, 1000)])
+def test_a_percentile_is_not_the_maximum(share: float, fewest: int) -> None:
+    samples_ns = np.arange(float(fewest))
+    assert percentile(samples_ns[1:], share) is None
+    assert percentile(samples_ns, share) == pytest.approx(share * (fewest - 1))
 
 
 @pytest.mark.parametrize("launches", [2, 3, 5, 6, 10, 20])
@@ -69,3 +78,35 @@ def test_an_exact_value_is_its_own_bounds() -> None:
 def test_an_interval_of_two_launches_spans_no_more_than_a_factor_of_ten(ratio: float, over: str) -> None:
     """It reaches 12.7 / 2 times their distance to both sides: a factor of ten, if they are 20 % apart."""
     assert estimate_of([100.0, 100.0 * ratio], [1, 2])[1] == over
+
+
+# ---- by the definition that came with the measurement ----------------------------------------------------------------
+
+ELAPSED_NS = ((100, 200), (300, 100), (50, 60), (30, 40))
+
+
+@pytest.mark.parametrize(
+    ("timed", "times_ns"),
+    [
+        ("root", [50.0, 100.0]),
+        ("rank 1", [150.0, 50.0]),
+        ("rank 3", [15.0, 20.0]),
+        ("sources", [100.0, 75.0]),
+        ("mean", [60.0, 50.0]),
+        ("slowest", [150.0, 100.0]),
+    ],
+)
+def test_whose_samples_make_the_time(timed: str, times_ns: list[float]) -> None:
+    measurement = make_measurement(elapsed_ns=ELAPSED_NS, definition=Definition(timed, 2, 8, 1))
+    assert measurement.times_ns().tolist() == times_ns
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_of_up_to_three_ranks_one_is_a_source(rows: int) -> None:
+    measurement = make_measurement(elapsed_ns=ELAPSED_NS[:rows], definition=Definition("sources", 2, 8, 1))
+    assert measurement.times_ns().tolist() == [50.0, 100.0]
+
+
+def test_the_row_of_a_large_model_is_that_of_every_rank() -> None:
+    measurement = make_measurement(elapsed_ns=ELAPSED_NS[:1], definition=Definition("rank 3", 2, 8, 1))
+    assert measurement.times_ns().tolist() == [50.0, 100.0]

@@ -10,24 +10,25 @@ import pytest
 from scipy import stats
 from tests.analysis.compare import simulated
 
+from hockney.stats import Estimate
 from hockney.stats.shift import LAUNCHES_MIN, Pair, Shift, can_decide, shifts
 
 TIMES = ([100.0, 101, 103, 102, 104, 99], [110.0, 113, 109, 140, 111, 112, 110, 113])
 
 
-def shift(base: list[float], new: list[float], margin: float = 1.0) -> tuple[Shift, float]:
-    """Of one series alone."""
-    ((only, chance),) = shifts([(base, new)], margin)
-    return only, 1.0 if chance is None else chance
+def shift(base: list[float], new: list[float]) -> tuple[Estimate, float]:
+    """The ratio of one series alone, with its chance."""
+    ((only, chance),) = shifts([(base, new)])
+    assert only.estimate is not None
+    assert chance is not None
+    return only.estimate, chance
 
 
 def test_one_series_has_the_interval_and_the_chance_of_yuen_and_welch() -> None:
     measured, chance = shift(*TIMES)
     logs = [np.log(times) for times in TIMES]
     assert chance == pytest.approx(stats.ttest_ind(*logs, equal_var=False, trim=0.2).pvalue)
-    assert measured.ratio == pytest.approx(math.exp(stats.trim_mean(logs[1], 0.2) - stats.trim_mean(logs[0], 0.2)))
-    assert measured.low is not None
-    assert measured.high is not None
+    assert measured.value == pytest.approx(math.exp(stats.trim_mean(logs[1], 0.2) - stats.trim_mean(logs[0], 0.2)))
     for end in (measured.low, measured.high):  # a margin up to the interval's end leaves just the chance of that end
         shifted = stats.ttest_ind(logs[0] + math.log(end), logs[1], equal_var=False, trim=0.2)
         assert shifted.pvalue == pytest.approx(0.05)
@@ -35,26 +36,23 @@ def test_one_series_has_the_interval_and_the_chance_of_yuen_and_welch() -> None:
 
 @pytest.mark.parametrize(("base", "new"), [(1, 1), (2, 9), (9, 2)])
 def test_fewer_than_three_launches_decide_nothing(base: int, new: int) -> None:
-    measured, chance = shift([100.0] * base, [1000.0] * new)
+    ((measured, chance),) = shifts([([100.0] * base, [1000.0] * new)])
     assert measured.ratio == pytest.approx(10)
-    assert (measured.low, measured.high, measured.coverage, chance) == (None, None, None, 1.0)
+    assert (measured.low, measured.high, measured.coverage, chance) == (None, None, None, None)
     assert not can_decide(base, new)
     assert can_decide(LAUNCHES_MIN, LAUNCHES_MIN)
 
 
 def test_shift_of_swapped_runs_is_the_inverse() -> None:
-    there, back = shift(*TIMES)[0], shift(TIMES[1], TIMES[0])[0]
-    assert there.low is not None
-    assert back.high is not None
-    assert there.ratio == pytest.approx(1 / back.ratio)
-    assert there.low == pytest.approx(1 / back.high)
+    (there, chance), (back, same_chance) = shift(*TIMES), shift(TIMES[1], TIMES[0])
+    assert chance == same_chance
+    assert (there.value, there.low) == pytest.approx((1 / back.value, 1 / back.high))
 
 
 def test_one_wild_launch_moves_little_and_widens_little() -> None:
     calm = shift([100.0, 101, 102, 103, 104], [100.0, 101, 102, 103, 104])[0]
     wild = shift([100.0, 101, 102, 103, 104], [100.0, 101, 102, 103, 9999])[0]
-    assert wild.ratio == pytest.approx(calm.ratio, rel=0.02)
-    assert wild.high is not None
+    assert wild.value == pytest.approx(calm.value, rel=0.02)
     assert wild.high < 1.05
 
 

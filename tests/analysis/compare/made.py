@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tests.builders import HALF_ROUND_TRIP, make_info, make_launch, make_point, measurements_with_medians
 
+from hockney.analysis.compare import SeriesChange
 from hockney.model import Definition, Point, PointStatus, RunStatus
 from hockney.results.store import Store
 
@@ -26,6 +27,12 @@ def slower(times_ns: Mapping[Point, float], ratio: float, first: int, last: int)
     return {point: ns * (ratio if first <= point.bytes <= last else 1) for point, ns in times_ns.items()}
 
 
+def bounds_of(change: SeriesChange) -> tuple[float, float]:
+    """The interval of the ratio, which there must be."""
+    assert change.ratio is not None
+    return change.ratio.low, change.ratio.high
+
+
 def add_run(
     store: Store,
     times_ns: Mapping[Point, float],
@@ -35,7 +42,6 @@ def add_run(
     scatter: float = 0.01,
     seed: int = 1,
     floor_ns: float = 30.0,
-    odd_ns: float | None = None,
     wake_ns: float | None = None,
     definition: Definition = HALF_ROUND_TRIP,
     libraries: Mapping[str, str] | None = None,
@@ -53,9 +59,8 @@ def add_run(
 
     Launches scatter by `scatter`, measurements hardly. The machine state changed during those of `unsteady`. In the
     launches `far` the floor is higher, times are four times as long, and ranks are on `cpus_far` instead of `cpus`; in
-    the launches `contended` the CPUs have half of their pace, and times are twice as long. `odd_ns`: the floor of the
-    first measurement. `wake_ns`: the wake-up of SLEEPING, which scatters, too. Points of `failed` with a time were
-    measured in the first launch.
+    the launches `contended` the CPUs have half of their pace, and times are twice as long. `wake_ns`: the wake-up of
+    SLEEPING, which scatters, too. Points of `failed` with a time were measured in the first launch.
     """
     rng = np.random.default_rng(seed)
     run = store.create_run(make_info(**info), [*times_ns, *(failed or {})])
@@ -97,8 +102,6 @@ def add_run(
                     counters=counters or {},
                 )
             ]
-        if odd_ns is not None and index == 0:
-            of_round[0] = replace(of_round[0], floor_ns=(odd_ns, odd_ns))
         store.write_round(run, of_round)
     for point, reason in (failed or {}).items():
         store.set_status(run, point, PointStatus.FAILED, reason)

@@ -62,6 +62,12 @@ def test_a_line_between_close_sizes_is_a_transition_without_a_rate(
     assert "/s" not in row
 
 
+@pytest.mark.parametrize(("last_bytes", "has_start"), [(1450, False), (1550, True)])
+def test_a_line_is_half_as_long_again_as_its_first_size(last_bytes: int, has_start: bool) -> None:
+    (fitted,) = lines_of(reading(curve(sizes=[1000, 1200, last_bytes])))[0]
+    assert (fitted.t0_ns is not None, fitted.r_inf_bytes_per_s is not None) == (has_start, has_start)
+
+
 def test_each_size_of_a_line_has_its_residual() -> None:
     """0.6 % above the line at one size; a size off every line belongs to none."""
     made = curve(lambda size: (500 + 0.1 * size) * {512: 1.006, 1024: 2.0}.get(size, 1.0))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.analysis.explain.readings import curve, reading
+from tests.analysis.explain.readings import curve, found, not_checked, reading
 
 from hockney.analysis.explain.curve import MeasuredCurve, Reading
-from hockney.analysis.explain.laws import Odd, broken_laws, is_off, rows
-from hockney.analysis.finding import Absence, NotChecked
+from hockney.analysis.explain.laws import Odd, is_off, rows
+from hockney.analysis.finding import Absence
 from hockney.stats.fit import Estimate
 
 SIZES = (4, 64, 256, 1024)
@@ -51,9 +51,9 @@ def farm(time_ns: Callable[[int, int], float], counts: tuple[int, ...] = (2, 4, 
     ids=["all sizes", "long messages only: bandwidth", "half of them"],
 )
 def test_a_number_of_ranks_that_breaks_the_law(from_bytes: int, cause: str) -> None:
-    findings = broken_laws(funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size >= from_bytes else 1)))
-    assert isinstance(findings, list)
-    (broken,) = findings
+    (broken,) = found(
+        "scaling laws", funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size >= from_bytes else 1))
+    )
     assert (broken.code, broken.subject.pattern) == ("broken scaling law", "funnel")
     assert (broken.facts["at"], broken.facts["at_ranks"]) == (16, [17])
     assert broken.subject.sizes_bytes == tuple(size for size in SIZES if size >= from_bytes)
@@ -62,13 +62,15 @@ def test_a_number_of_ranks_that_breaks_the_law(from_bytes: int, cause: str) -> N
 
 
 def test_fewer_than_half_of_the_sizes_break_no_law() -> None:
-    assert broken_laws(funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size == 1024 else 1))) == []
+    assert (
+        found("scaling laws", funnels(lambda n, size: lawful(n, size) * (2 if n == 16 and size == 1024 else 1))) == []
+    )
 
 
 def test_a_number_of_receivers_at_which_a_farm_is_faster() -> None:
-    findings = broken_laws(farm(lambda senders, receivers: (30000 + 5000 * senders) * (0.92 if receivers == 16 else 1)))
-    assert isinstance(findings, list)
-    (broken,) = findings
+    (broken,) = found(
+        "scaling laws", farm(lambda senders, receivers: (30000 + 5000 * senders) * (0.92 if receivers == 16 else 1))
+    )
     assert (broken.facts["axis"], broken.facts["at"]) == ("receivers", 16)
     assert broken.facts["most_ratio"] < 1
 
@@ -77,9 +79,7 @@ def test_a_constant_law_is_the_mean_of_the_others() -> None:
     """Not a line through them, which would go on to 109."""
     times = {2: 100.0, 4: 103.0, 6: 106.0, 8: 150.0}
     made = [curve(lambda _, time=time: time, "pairs", ranks=n, sizes=(4, 64)) for n, time in times.items()]  # type: ignore[misc]
-    findings = broken_laws(reading(*made))
-    assert isinstance(findings, list)
-    (broken,) = findings
+    (broken,) = found("scaling laws", reading(*made))
     assert (broken.facts["axis"], broken.facts["at"]) == ("ranks", 8)
     assert broken.facts["most_ratio"] == pytest.approx(150 / 103, rel=0.002)
 
@@ -102,13 +102,35 @@ def test_a_figure_is_off_by_five_times_the_others_with_an_interval_beyond_them(
     assert is_off(Odd(row, row.items[0], Estimate(value, low, high)), 0.05) is expected
 
 
+@pytest.mark.parametrize(
+    ("others", "ratio", "is_broken"),
+    [
+        (1.0, 1.027, False),  # 3 % off a constant
+        (1.0, 1.035, True),
+        (1.068, 3.0, True),  # none of the others 5 % off
+        (1.084, 3.0, False),
+    ],
+)
+def test_a_figure_off_a_constant_breaks_it(others: float, ratio: float, is_broken: bool) -> None:
+    times = {2: 100.0, 4: 100.0, 6: 100.0 * others, 8: 100.0 * ratio}
+    made = [
+        curve(lambda _, time=time: time, "pairs", ranks=n, sizes=(4,), precision=1e-4)  # type: ignore[misc]
+        for n, time in times.items()
+    ]
+    assert bool(found("scaling laws", reading(*made))) is is_broken
+
+
+@pytest.mark.parametrize(("ratio", "is_broken"), [(1.27, False), (1.33, True)])
+def test_a_figure_three_tenths_off_a_line_breaks_it(ratio: float, is_broken: bool) -> None:
+    of = funnels(lambda n, size: lawful(n, size) * (ratio if n == 8 else 1))
+    assert bool(found("scaling laws", of)) is is_broken
+
+
 def test_laws_that_hold_are_no_finding() -> None:
     straight = farm(lambda senders, receivers: 30000 + 5000 * senders, ATLAS)
-    assert broken_laws(straight) == []
-    assert broken_laws(funnels(lawful)) == []
+    assert found("scaling laws", straight) == []
+    assert found("scaling laws", funnels(lawful)) == []
 
 
 def test_three_numbers_of_ranks_make_no_law() -> None:
-    missing = broken_laws(funnels(lawful, (3, 5, 9)))
-    assert isinstance(missing, NotChecked)
-    assert missing.reason is Absence.NOT_MEASURED
+    assert not_checked("scaling laws", funnels(lawful, (3, 5, 9))).reason is Absence.NOT_MEASURED

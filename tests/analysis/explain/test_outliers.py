@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.analysis.explain.readings import curve, reading
+from tests.analysis.explain.readings import curve, found, not_checked, reading
 from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain.curve import Reading
-from hockney.analysis.explain.outliers import outliers
-from hockney.analysis.finding import Finding, NotChecked
 from hockney.model import Measurement
 from hockney.stats import State
 
@@ -38,14 +36,8 @@ def read(*made: list[Measurement]) -> Reading:
     return reading(curve(), samples=lambda most, patterns=(): samples[:most])
 
 
-def found(of: Reading) -> list[Finding]:
-    result = outliers(of)
-    assert isinstance(result, list)
-    return result
-
-
 def test_the_rate_and_the_size_of_outliers() -> None:
-    (slow,) = found(read(measurements(2000, lambda random: 60_000 + random.exponential(20_000))))
+    (slow,) = found("outliers", read(measurements(2000, lambda random: 60_000 + random.exponential(20_000))))
     assert (slow.code, slow.subject.transport) == ("outliers", "shm")
     share = 1 - np.exp(-2000 * 20e-6)
     assert slow.facts["slow_share"] == pytest.approx(share, rel=0.15)
@@ -65,7 +57,7 @@ def test_the_interval_of_the_rate_is_that_of_a_poisson_count(outliers_of_all: in
     elapsed_ns = np.full((300, SAMPLES), SAMPLE_NS)
     elapsed_ns.ravel()[:: elapsed_ns.size // outliers_of_all] *= 3
     made = [make_measurement(make_point(), [row.tolist()] * 2, batch=8) for row in elapsed_ns]
-    (slow,) = found(read(made))
+    (slow,) = found("outliers", read(made))
     assert slow.facts["outliers"] == outliers_of_all
     rate, total_s = slow.facts["rate_per_s"], 1e-9 * elapsed_ns.sum()
     assert rate.value == pytest.approx(outliers_of_all / total_s)
@@ -75,7 +67,7 @@ def test_the_interval_of_the_rate_is_that_of_a_poisson_count(outliers_of_all: in
 
 def test_each_transport_has_its_own() -> None:
     quiet, loud = measurements(), measurements(2000, lambda random: 60_000.0, transport="tcp")
-    assert [slow.subject.transport for slow in found(read(quiet, loud))] == ["tcp"]
+    assert [slow.subject.transport for slow in found("outliers", read(quiet, loud))] == ["tcp"]
 
 
 @pytest.mark.parametrize(("count", "is_found"), [(11, False), (12, True)])
@@ -83,10 +75,10 @@ def test_fewer_than_one_in_a_thousand_are_no_finding(count: int, is_found: bool)
     made = measurements()
     for measurement in made[:count]:
         measurement.elapsed_ns[:, 7] += 90_000
-    assert bool(found(read(made))) is is_found
+    assert bool(found("outliers", read(made))) is is_found
 
 
 def test_a_clock_too_coarse_for_the_samples_shows_no_outliers() -> None:
     coarse = [make_measurement(make_point(), [[0] * 14 + [1000] * 6] * 2)] * 50
-    assert isinstance(outliers(read(coarse)), NotChecked)
-    assert isinstance(outliers(reading(curve())), NotChecked)
+    not_checked("outliers", read(coarse))
+    not_checked("outliers", reading(curve()))

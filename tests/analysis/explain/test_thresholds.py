@@ -57,25 +57,28 @@ def test_a_device_has_the_sizes_of_all_builds_whose_device_begins_with_it(librar
 
 
 @pytest.mark.parametrize(
-    ("transport", "name", "first_bytes"),
+    ("transport", "library", "first_bytes"),
     [
-        ("pipe", "capacity of a pipe", 65537),
-        ("shm", "hockney's inline word", 9),
-        ("threads", "hockney's first cache line", 49),
-        ("threads", "hockney's single-copy threshold", 257),
-        (OPENMPI, "btl_vader_eager_limit", 4041),  # with its header, 4,096 B hold 4,040
-        (UCX, "UCX_POSIX_SEG_SIZE", 8256),
-        (MPICH, CELL, 8113),
-        (MPICH, "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", 8192),  # messages as long, too
+        ("pipe", "", {"capacity of a pipe": 65537}),
+        ("shm", "", {"inline word": 9, "first cache line": 49, "single-copy threshold": 257}),
+        # With its header, 4,096 B hold 4,040.
+        (OPENMPI, "", {"btl_vader_eager_limit": 4041, "btl_vader_max_send_size": 32713}),
+        (OPENMPI, "Open MPI 4.1.4 (ob1:tcp)", {"btl_tcp_eager_limit": 65481}),
+        ("mpi@openmpi-5.0.1", "", {"btl_sm_eager_limit": 4041}),
+        (UCX, "", {"UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE": 8256}),
+        (UCX, "MPICH 4.0.2 (ch4:ofi)", {CELL: 69553}),
+        (MPICH, "", {CELL: 8113, "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD": 8192}),  # messages as long, too
     ],
 )
 def test_a_threshold_lies_between_the_last_size_before_the_change_and_the_first_after(
-    transport: str, name: str, first_bytes: int
+    transport: str, library: str, first_bytes: dict[str, int]
 ) -> None:
-    (threshold,) = [one for one in documented(transport) if one.name.startswith(name)]
-    assert threshold.lies_between(first_bytes - 1, first_bytes)
-    assert not threshold.lies_between(first_bytes, first_bytes + 1)
-    assert not threshold.lies_between(first_bytes - 2, first_bytes - 1)
+    known = documented(transport, library)
+    assert {one.name.removeprefix("hockney's "): one.first_bytes for one in known} == first_bytes
+    for one in known:
+        assert one.lies_between(one.first_bytes - 1, one.first_bytes)
+        assert not one.lies_between(one.first_bytes, one.first_bytes + 1)
+        assert not one.lies_between(one.first_bytes - 2, one.first_bytes - 1)
 
 
 def test_the_library_is_asked_by_the_programs_next_to_its_launcher() -> None:
@@ -164,8 +167,14 @@ def test_a_value_that_is_no_size_leaves_the_size_unknown(transport: str, variabl
     assert len(documented(transport, **{variable: value})) == len(documented(transport)) - 1
 
 
-def test_without_a_device_nothing_is_documented() -> None:
-    assert list(thresholds_of(OPENMPI, {}, "Open MPI 4.1.4")) == []
+def test_without_a_device_or_a_version_nothing_is_documented() -> None:
+    assert list(thresholds_of(OPENMPI, {}, "Open MPI 4.1.4")) == documented("mpi@mpich") == []
+
+
+def test_the_buffer_of_tcp_is_that_of_the_machine() -> None:
+    facts = {**FACTS, "network": {"tcp_receive_buffer_bytes": 8192}}
+    assert [one.first_bytes for one in thresholds_of("tcp", facts)] == [8193]
+    assert documented("tcp") == []
 
 
 def test_sizes_of_memory_are_none_where_ucx_may_use_only_sockets() -> None:
@@ -175,6 +184,7 @@ def test_sizes_of_memory_are_none_where_ucx_may_use_only_sockets() -> None:
     memory, sockets = ["UCX_POSIX_SEG_SIZE, UCX_SYSV_SEG_SIZE"], ["UCX_TCP_TX_SEG_SIZE"]
     assert names() == names(UCX_TLS="posix,self") == names(UCX_TLS="all") == memory
     assert names(UCX_TLS="tcp,self") == sockets
+    assert ucx(UCX_TLS="tcp,self").first_bytes == 8192
     assert names(UCX_TLS="rc,self") == names(UCX_TLS="rc,tcp") == []
     assert ucx(UCX_TLS="tcp,self", UCX_TCP_TX_SEG_SIZE="32K").first_bytes == 32768
 

@@ -142,7 +142,7 @@ def root(sizes: tuple[int, ...]) -> MeasuredCurve:
 def test_a_curve_of_distant_sizes_may_have_a_switch_and_names_refine() -> None:
     (dense,) = told(root(TWENTY))
     assert (dense.cause, dense.fix) == ("curved", None)
-    (sparse,) = told(root((*TWENTY[:12], *TWENTY[14:])))
+    (sparse,) = told(root((*TWENTY[:12], *(5 * size // 4 for size in TWENTY[12:]))))  # a step of 2.5
     assert sparse.cause == "sparse"
     assert sparse.fix is not None
     assert "--refine" in sparse.fix.argv

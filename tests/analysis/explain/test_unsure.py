@@ -11,7 +11,6 @@ from tests.analysis.explain.readings import SIZES, curve, found, line, reading
 from hockney.analysis.explain import explain
 from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.fits import lines_of
-from hockney.analysis.explain.pattern_pairs import duplex
 from hockney.analysis.finding import Absence
 from hockney.archive import machines
 from hockney.archive.curves import read_machine
@@ -45,22 +44,9 @@ def test_of_a_ratio_only_the_sizes_that_say_something_count() -> None:
     oneway = curve(line(500, 0.1), "oneway")
     two = curve(line(400, 0.06), "twoway")
     unsure_points = tuple(replace(point, time_ns=unsure(point.time_ns)) for point in two.points[1:])
-    findings = duplex(reading(replace(two, points=(two.points[0], *unsure_points)), oneway))
-    assert isinstance(findings, list)
+    findings = found("duplex limits", reading(replace(two, points=(two.points[0], *unsure_points)), oneway))
     assert [finding.subject.sizes_bytes for finding in findings] == [(SIZES[0],)]
-    assert duplex(reading(replace(two, points=unsure_points), oneway)) == []
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high", "nearest"),
-    [(1.07, 0.583, 1.18, 0.583), (0.129, 0.119, 0.277, 0.277), (0.627, 0.571, 0.688, 0.571)],
-)
-def test_the_effect_of_a_ratio_is_that_of_its_bound(value: float, low: float, high: float, nearest: float) -> None:
-    oneway, two = curve(line(1000, 0), "oneway", sizes=[8], precision=0), curve(line(1000, 0), "twoway", sizes=[8])
-    time = Estimate(1000 * value, 1000 * low, 1000 * high)
-    findings = duplex(reading(oneway, replace(two, points=(replace(two.points[0], time_ns=time),))))
-    assert isinstance(findings, list)
-    assert [finding.effect for finding in findings] == pytest.approx([abs(2 * nearest - 1)])
+    assert found("duplex limits", reading(replace(two, points=unsure_points), oneway)) == []
 
 
 def test_the_height_of_a_jump_between_distant_sizes_is_a_range() -> None:

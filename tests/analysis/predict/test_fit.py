@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,21 @@ def test_a_blocking_send_that_waits_for_its_receiver_is_a_rendezvous() -> None:
     assert long["exchange"]["fixed_ns"] == 101 - 61
 
 
+@pytest.mark.parametrize(("blocking_ns", "protocol"), [(72, "eager"), (78, "rendezvous")])
+def test_a_send_waits_for_its_receiver_from_three_quarters_of_half_a_round_trip_on(
+    blocking_ns: float, protocol: str
+) -> None:
+    content = fit_of(basics(256, 100, 22, 22, one=200, burst=200 + 7 * blocking_ns)).content(2)
+    assert [row["protocol"] for row in content["class"]["all"]["segment"]] == [protocol]
+
+
+@pytest.mark.parametrize(("gap_ns", "out_ns"), [(104, 0), (106, 106)])
+def test_a_stream_slower_than_its_cpus_by_a_twentieth_is_as_slow_as_its_way(gap_ns: float, out_ns: float) -> None:
+    """o_s and o_r of 100 and 50 ns."""
+    overheads = {"one_delayed": 100_150, "spaced": 100_150 + 7 * 100_100}
+    assert cost(fit_of(basics(8, 300, gap_ns, 300, **overheads)).content(2), 8, "out") == out_ns
+
+
 def test_a_receiver_that_has_messages_waiting_is_not_woken_for_each() -> None:
     """A stream whose receiver sleeps is slower than two at once, in which no rank does; nor do many senders let it."""
     fit = fit_of(basics(256, 1000, 500, 400))
@@ -166,6 +182,11 @@ def test_drawn_figures_scatter_as_their_intervals_say() -> None:
     assert statistics.fmean(halves) == pytest.approx(1000, rel=0.003)
     assert statistics.stdev(halves) == pytest.approx(20 / 1.96, rel=0.1)
     assert halves[:3] == [each.figures.basics[0].times["half"].value for each in fit.resampled(3, seed=1)]
+
+
+def test_no_drawn_figure_is_less_than_a_twentieth() -> None:
+    row = replace(basics(8, 1000, 500), times={name: Estimate(1000, -9000, 11000) for name in ("half", "gap")})
+    assert min(each.figures.basics[0].times["half"].value for each in fit_of(row).resampled(100)) == 50
 
 
 def test_ranks_share_cpus_if_asked() -> None:

@@ -62,12 +62,7 @@ def test_routes_without_directions() -> None:
     assert (fit.base_ns.value, fit.hop_ns.value) == pytest.approx((80.0, 40.0))
     assert fit.change_ns is None
     assert fit.rms_ns == pytest.approx(1.0)
-    flat = fit_distance(times, dict.fromkeys(hops, 1))
-    assert isinstance(flat, NoFit)
-    assert flat.reason == "the pairs' routes do not separate hops, changes of direction and the base"
-    few = fit_distance({(0, 1): 1.0, (1, 0): 1.0}, hops)
-    assert isinstance(few, NoFit)
-    assert few.reason == "a fit of 2 parameters needs 3 pairs"
+    assert fit_distance({(0, 1): 1.0, (1, 0): 1.0}, hops) == NoFit("a fit of 2 parameters needs 3 pairs")
 
 
 def test_one_slow_pair_moves_the_parameters_little() -> None:

@@ -37,13 +37,6 @@ def test_a_straight_line_is_found_exactly(sizes: list[int]) -> None:
     assert fit.time_ns(1000) == pytest.approx(T0_NS + 250)
 
 
-def test_half_of_the_rate_is_reached_at_n_half() -> None:
-    fit = fitted(SIZES, line(SIZES))
-    assert fit.n_half_bytes is not None
-    n_half = fit.n_half_bytes.value
-    assert n_half / fit.time_ns(n_half) * 1e9 == pytest.approx(R_INF / 2)
-
-
 def test_estimates_scatter_around_the_truth() -> None:
     """3 % noise on every time, 600 times."""
     rng = np.random.default_rng(2)

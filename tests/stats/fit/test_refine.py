@@ -136,4 +136,13 @@ def test_three_sizes_on_a_steep_slope_are_refined() -> None:
 
 def test_scatter_within_the_intervals_is_no_bend() -> None:
     assert sizes_to_add([(8, known(100, 0.2)), (16, known(125, 0.2)), (32, known(100, 0.2))]) == []
-    assert sizes_to_add([(8, known(100, 0.01)), (16, known(125, 0.01)), (32, known(100, 0.01))]) != []
+
+
+@pytest.mark.parametrize(("middle_ns", "added"), [(112, []), (114, [11, 24])], ids=["7.4 % off the line", "8.5 %"])
+def test_sizes_next_to_one_that_is_8_percent_off_its_line_are_added(middle_ns: float, added: list[int]) -> None:
+    assert sizes_to_add([(8, known(100)), (16, known(middle_ns)), (32, known(100))]) == added
+
+
+@pytest.mark.parametrize(("next_bytes", "added"), [(1110, [2112]), (1130, [1088, 2112])])
+def test_neighbours_that_differ_by_12_percent_are_near_enough(next_bytes: int, added: list[int]) -> None:
+    assert sizes_to_add([(1000, known(100)), (next_bytes, known(150)), (4000, known(100))]) == added
