@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +19,12 @@ from hockney.model import IMPORTED, Definition, Launch, Measurement, Point, Poin
 from hockney.results.figures import Figure, Frame, summary_of
 from hockney.results.runs import Run, Series
 from hockney.results.store import StoredPoint, StoredRun, schema
-from hockney.results.traits import pattern_traits
+from hockney.results.traits import pattern_traits, traits_json
 from hockney.stats import classify
 from hockney.stats.interval import Interval
 from hockney.suites import Limits
 from hockney.worker.build import Recipe, build_worker
-from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo
+from hockney.worker.catalogue import OptionInfo, PatternInfo, TransportInfo, load
 from hockney.worker.libraries import Library
 from hockney.worker.placement import Placement, listed_hosts
 
@@ -31,8 +32,15 @@ HALF_ROUND_TRIP = Definition(timed="root", divisor=2, bytes_per_rep=16, messages
 SLOWEST = Definition(timed="slowest", divisor=1, bytes_per_rep=0, messages_per_rep=2, algorithm="portable")
 
 
+@functools.cache
+def traits_here() -> dict[str, Any]:
+    """The traits of patterns and transports in the facts of a run: what the worker says of itself."""
+    known = load(libraries=())
+    return {"traits": traits_json(known.patterns.values(), known.transports.values())}
+
+
 def make_point(size_bytes: int = 8, transport: str = "shm", pattern: str = "pingpong", **more: Any) -> Point:
-    traits = more.pop("traits", pattern_traits({}, pattern))
+    traits = more.pop("traits", None) or pattern_traits(traits_here(), pattern)
     return Point(transport, pattern, more.pop("ranks", 2), size_bytes, traits=traits, **more)
 
 
@@ -128,7 +136,8 @@ def make_info(label: str | None = None, **more: Any) -> RunInfo:
         "facts": {"cpu": {"model": "Ω-9", "cores": 2}, "governor": None},
         "plan": {"precision": 0.01},
     }
-    return RunInfo(**(known | more))
+    made = RunInfo(**(known | more))
+    return dataclasses.replace(made, facts={**traits_here(), **made.facts})
 
 
 def make_stored(suite: str, plan: dict[str, Any]) -> StoredRun:
@@ -199,9 +208,12 @@ def make_pattern(
     return PatternInfo(**{"name": name, **made, "options": options, **more})
 
 
+_native = functools.cache(build_worker)  # looking it up reads all its sources
+
+
 def make_transport(name: str, caps: Iterable[str] = ("send", "nonblocking", "payload"), **more: Any) -> TransportInfo:
     """A transport as a worker would describe it. The native worker checks its points, as of its `worker_name`."""
-    made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": build_worker()}
+    made = {"summary": f"how {name} sends", "native": frozenset(), "max_bytes": 0, "executable": _native()}
     return TransportInfo(**{"name": name, "worker_name": "shm", "caps": frozenset(caps), **made, **more})
 
 

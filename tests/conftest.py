@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.shared import Fakes
 
+from hockney.machine.activity import Moment
+
 if TYPE_CHECKING:
     from hockney.results.store import Store
     from hockney.worker.catalogue import Catalogue
@@ -52,6 +54,14 @@ def no_results_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The results of who runs the tests are neither read nor changed. The cache of workers stays: they take seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_other_programs() -> Iterator[None]:
+    """A run in this process sees an idle machine: others differ from test to test, and watching them takes 0.3 s."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hockney.measure.warnings.observe", lambda **_: Moment(0.3, steal=0.0, busy_cpus=0.0))
         yield
 
 

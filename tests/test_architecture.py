@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,38 +43,36 @@ def test_the_page_names_the_rooms_in_this_order() -> None:
     assert re.findall(r"^(\w+)(?:/|\.py) ", rooms, re.MULTILINE) == ROOMS
 
 
-def part_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+@functools.cache
+def nodes() -> dict[Path, list[ast.AST]]:
+    """What each file consists of."""
+    return {path: list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for path in PACKAGE.rglob("*.py")}
 
 
-def imported_parts(path: Path) -> set[str]:
-    parts: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        parts.update(name.split(".")[1] for name in names if name.startswith("hockney."))
-    return parts & set(LEVEL)
+def imports() -> Iterator[tuple[Path, str, str]]:
+    """Each file of a room with that room, and one that it imports from."""
+    for path, parts in nodes().items():
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        names = {
+            f"{node.module}.{alias.name}" for node in parts if isinstance(node, ast.ImportFrom) for alias in node.names
+        }
+        names |= {alias.name for node in parts if isinstance(node, ast.Import) for alias in node.names}
+        rooms = {name.split(".")[1] for name in names if name.startswith("hockney.")} & LEVEL.keys()
+        if room not in ("__init__", "__main__"):
+            yield from ((path, room, other) for other in sorted(rooms - {room}))
 
 
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_one_way(path: Path) -> None:
-    part = part_of(path)
-    if part in ("__init__", "__main__"):
-        return
-    assert part in LEVEL, f"say in ROOMS where {part} belongs"
-    assert {name for name in imported_parts(path) if name != part and LEVEL[name] >= LEVEL[part]} == set()
+def test_imports_point_one_way() -> None:
+    assert {room for _, room, _ in imports()} <= LEVEL.keys(), "say in ROOMS where the others belong"
+    upwards = [(str(path), other) for path, room, other in imports() if LEVEL[other] >= LEVEL[room]]
+    assert upwards == []
 
 
 def test_rooms_have_ten_levels() -> None:
     """The longest way down over real imports."""
     below: dict[str, set[str]] = {room: set() for room in ROOMS}
-    for path in PACKAGE.rglob("*.py"):
-        if (part := part_of(path)) in below:
-            below[part] |= imported_parts(path) - {part}
+    for _, room, other in imports():
+        below[room].add(other)
     height: dict[str, int] = {}
     for room in reversed(ROOMS):
         height[room] = 1 + max((height[name] for name in below[room]), default=0)
@@ -99,8 +99,8 @@ def test_transports_see_nothing_of_any_pattern() -> None:
 
 def test_the_name_of_a_class_means_one_thing() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, parts in nodes().items():
+        for node in parts:
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(str(path.relative_to(PACKAGE)))
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}

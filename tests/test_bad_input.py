@@ -204,16 +204,14 @@ def test_strange_numbers_on_the_command_line_are_refused(
         ("[[expect]]\npattern = 'pingpong'\nlatency = '<= " + HUGE + " s'", "latency of the 1st [[expect]]"),
     ],
 )
-@pytest.mark.parametrize("command", [("run",), ("list", "suites"), ("check", "--expect")], ids=" ".join)
-def test_strange_files_are_refused(
-    tmp_path: Path, command: tuple[str, ...], text: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_strange_files_are_refused(tmp_path: Path, text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "strange.toml"
     path.write_text(text)
+    command = ("check", "--expect") if "[[expect]]" in text else ("run",)
     assert execute([*command, str(path), "--store", str(tmp_path / "r.db")]) in (2, 3)
     refusal = "".join(capsys.readouterr())
     assert "fault" not in refusal
-    assert command[0] == "check" or "[[expect]]" in text or said in " ".join(refusal.split())
+    assert said in " ".join(refusal.split())
     assert not (tmp_path / "r.db").exists()
 
 

@@ -97,15 +97,15 @@ def test_a_ratio_is_found_on_a_contended_machine() -> None:
     """Where demanding one state of the machine on both sides left nearly everything inconclusive."""
     question = Question("mpi: 8 B", Target("≤ 1.05 × bare C", high=1.05), "hockney", "bare C")
     met = {1.0: [], 1.1: []}  # type: dict[float, list[str]]
-    for seed in range(100):
+    for seed in range(25):
         for ratio, verdicts in met.items():
             (launches,) = ContendedMachine(seed, layout=0.005).quadruples([ratio], launches=30, step_s=0.05)
             first = [next(iter(rounds.values())) for rounds in launches.values()]
             verdicts.append(question.row([Quadruple((*new,), (*base,)) for base, new in first]).met)
     assert NO not in met[1.0]
-    assert met[1.0].count(YES) >= 90
+    assert met[1.0].count(YES) >= 22
     assert YES not in met[1.1]
-    assert met[1.1].count(NO) >= 90
+    assert met[1.1].count(NO) >= 22
 
 
 def test_rows_show_ratio_interval_values_and_number() -> None:

@@ -75,23 +75,25 @@ def check_class(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_the_reframe_test(tmp_path: Path, hockney: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOCKNEY", hockney)
     (tmp_path / "expect.toml").write_text((CONTRIB / "reframe/expect.toml").read_text())
-    for _ in range(5):
-        test = check_class(monkeypatch)()
-        test.stagedir, test.duration = str(tmp_path), "3s"
-        test.set_command()
-        done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
-        assert done.returncode in (0, 3), done.stderr
-        test.set_figures()
-        units = {name: unit for name, (_, unit) in test.perf_variables.items()}
-        if len(units) == 2:  # on a busy machine a figure may lack a quiet measurement
-            break
-    assert units == {"pingpong_shm_8B_latency": "us", "oneway_window_16_shm_65536B_bandwidth": "MB/s"}
-    assert all(value > 0 for value, _ in test.perf_variables.values())
-    assert all("expected" in sentence for sentence in test.all_limits_are_met())  # few launches may not decide
+    test = check_class(monkeypatch)()
+    test.stagedir, test.duration = str(tmp_path), "1s"
+    test.set_command()
+    done = call(tmp_path, "bash", "-c", " ".join([test.executable, *test.executable_opts]))
+    assert done.returncode in (0, 3), done.stderr
     document = json.loads((tmp_path / "check.json").read_text())
-    document["limits"][0] |= {"outcome": "missed", "sentence": "too slow"}
+    assert [limit["sentence"] for limit in document["limits"] if limit["outcome"] != "met"] == test.all_limits_are_met()
+    # In so little time, on a busy machine, there may be no figure.
+    document["limits"] = [
+        limit | {"figure": {"value_ns": 1500.0, "rate_bytes_per_s": 2e9}, "outcome": "missed", "sentence": "too slow"}
+        for limit in document["limits"]
+    ]
     (tmp_path / "check.json").write_text(json.dumps(document))
-    assert "too slow" in test.all_limits_are_met()
+    test.set_figures()
+    assert test.perf_variables == {
+        "pingpong_shm_8B_latency": (1.5, "us"),
+        "oneway_window_16_shm_65536B_bandwidth": (2000.0, "MB/s"),
+    }
+    assert test.all_limits_are_met() == ["too slow", "too slow"]
     (tmp_path / "check.json").write_text(json.dumps({"error": "no such file"}))
     assert test.all_limits_are_met() == ["no such file"]
 

@@ -323,7 +323,9 @@ def test_a_wrong_name_costs_seconds_whatever_the_launcher(two_hosts: Bed, tmp_pa
         reasons = {row.point.transport: row.reason or "" for row in store.points(1)}
     assert {name.partition("-")[0] for name in reasons} >= {"mpi@mpich", "mpi@openmpi"}
     between = {name: reason for name, reason in reasons.items() if not name.endswith("/2")}
-    assert all("Could not resolve hostname n9" in reason for reason in between.values()), reasons
+    # Which of its lines an mpiexec prints first is a race.
+    assert all(re.search("did not start the ranks|Could not resolve", reason) for reason in between.values()), reasons
+    assert any("Could not resolve hostname n9" in reason for reason in between.values()), reasons
     with Store.open(tmp_path / "r.db", readonly=True) as store:  # and all else is measured
         assert {launch.hosts for launch in Run(store, 1).launches.values()} == {("n1", "n1")}
 
