@@ -90,14 +90,6 @@ def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_w
     assert [skipped_point.reason for skipped_point in skipped] == ([] if divides else [row.reason])
 
 
-def test_a_run_of_a_grid_that_cannot_be_divided_is_refused_and_not_stored(tmp_path: Path) -> None:
-    arguments = command("run", "ft", "-t", "shm", "-n", "3", "--oversubscribe", store=tmp_path / "r.db")
-    done = finished(arguments)
-    assert done.returncode == 2
-    assert "ft: class S, 64 x 64 x 64, cannot be divided among 3 ranks" in done.stderr
-    assert "run 1" not in done.stderr
-
-
 class DaemonKiller(Silent):
     """Kills the daemon of PVM after its first measurement: the first round has another one."""
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.truth.bed.bed import Bed, Host, Link
+from tests.truth.runs import hockney
 
 from hockney.machine.placement import usable_cpus
 
@@ -88,9 +87,8 @@ def plant(bed: Bed, planted: Planted) -> None:
 
 def health(bed: Bed, store: Path, *arguments: str, hosts: str = "", limit_s: float = 300) -> tuple[int, dict[str, Any]]:
     """The exit code and the document of `hockney health` on the first host of a bed."""
-    argv = [sys.executable, "-m", "hockney", "health", "--hosts", hosts or ",".join(bed.names), "--json", "--quiet"]
-    done = bed.run("n1", [*argv, "--store", str(store), *arguments], limit_s=limit_s, env=dict(os.environ))
-    assert done.stdout, done.stderr
+    words = ("health", "--hosts", hosts or ",".join(bed.names), "--json", "--quiet", *arguments)
+    done = hockney(bed, store, *words, codes=(0, 1, 3), limit_s=limit_s)
     return done.returncode, json.loads(done.stdout)["health"]
 
 

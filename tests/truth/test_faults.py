@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +12,10 @@ from pathlib import Path
 import pytest
 from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
+from tests.truth.runs import argv, run_of
 
 from hockney.analysis.clocks import clocks_around
 from hockney.model import PointStatus, split_placed
-from hockney.results.runs import Run
-from hockney.results.store import Store
 
 _NAMED_S = 100  # a wait that has an end, also on a machine so busy that measurements take seconds
 EVERY_TRANSPORT = pytest.mark.parametrize(
@@ -31,13 +29,10 @@ class FaultyRun:
 
     def __init__(self, bed: Bed, store: Path, transport: str) -> None:
         self._bed, self._store = bed, store
-        argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", transport, "--bytes", "8,1K"]
-        argv += ["--hosts", "n1,n2", "--time", "15s", "--launches", "1"]
+        words = ("run", "pingpong", "-t", transport, "--bytes", "8,1K", "--hosts", "n1,n2", "--time", "15s")
         # Far below what any machine measures, so that no point ends before its time.
-        argv += ["--precision", "0.001%", "--store", str(store)]
-        self._process = subprocess.Popen(
-            bed.argv("n1", argv), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+        command = bed.argv("n1", argv(store, *words, "--launches", "1", "--precision", "0.001%"))
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def end(self) -> None:
         self._process.kill()
@@ -65,15 +60,11 @@ class FaultyRun:
         """Why points between hosts failed; all within n1 were measured."""
         self._process.communicate(timeout=60)
         assert self._process.returncode == 3
-        with Store.open(self._store, readonly=True) as store:
-            run = Run(store, 1)
-            within = [series for series in run.series if split_placed(series.point.transport)[1]]
-            assert all(series.measurements and series.status is not PointStatus.FAILED for series in within)
-            return {
-                (series.point.transport, series.point.bytes): series.reason or ""
-                for series in run.series
-                if series.status is PointStatus.FAILED
-            }
+        run = run_of(self._store)
+        within = [series for series in run.series if split_placed(series.point.transport)[1]]
+        assert all(series.measurements and series.status is not PointStatus.FAILED for series in within)
+        failed = [series for series in run.series if series.status is PointStatus.FAILED]
+        return {(series.point.transport, series.point.bytes): series.reason or "" for series in failed}
 
 
 @contextmanager
@@ -113,8 +104,7 @@ def test_a_dead_host_is_named_and_left_alone(make_bed: MakeBed, tmp_path: Path, 
         reasons = run.reasons().values()
     assert reasons  # of both points, unless the time is up by then
     assert all("n2 does not answer (ssh: connect to host n2 port 22: " in reason for reason in reasons)
-    with Store.open(tmp_path / "r.db", readonly=True) as store:
-        clocks = clocks_around(Run(store, 1))
+    clocks = clocks_around(run_of(tmp_path / "r.db"))
     assert [(clock.host, clock.after) for clock in clocks] == [("n1", None), ("n2", None)]  # nobody asks a dead host
     if transport == "tcp":  # a library's launcher may end the job before its ranks report
         assert any(reason.startswith("rank 1 on n2 does not answer: no end after") for reason in reasons)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.shared import killed_at_the_end
 from tests.truth.bed.bed import Bed, Host, Link
 from tests.truth.conftest import MakeBed
 from tests.truth.planted import KINDS, RATE_MBIT, Planted, equal_hosts, health, named_in, plant
+from tests.truth.runs import argv, hockney
 
 from hockney.worker.build import build_worker
 
@@ -27,29 +27,23 @@ def eight(make_bed: MakeBed) -> Bed:
     return make_bed(*equal_hosts(8))
 
 
-def hockney(bed: Bed, store: Path, *arguments: str) -> str:
-    done = bed.run("n1", [sys.executable, "-m", "hockney", *arguments, "--store", str(store)])
-    assert done.returncode == 0, done.stderr
-    return str(done.stdout)
-
-
 def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) -> None:
     links = (Link("n1", "n4", RATE_MBIT / 2),)
     plant(four, Planted({"n2": Host(RATE_MBIT / 4)}, links))
     code, health_json = health(four, tmp_path / "r.db", "--time", "60s")
     assert named_in(health_json) == {("slow host", "n2", "both"), ("slow link", "n1", "n4", "sending")}
     assert code == 1
-    shown = hockney(four, tmp_path / "r.db", "show", "--tables")
+    shown = hockney(four, tmp_path / "r.db", "show", "--tables").stdout
     assert "6 of 6 pairs measured" in shown
     assert "n2 is slow" in shown
-    explained = json.loads(hockney(four, tmp_path / "r.db", "explain", "--json"))
+    explained = json.loads(hockney(four, tmp_path / "r.db", "explain", "--json").stdout)
     assert {finding["code"] for finding in explained["findings"]} == {"slow host", "slow link"}
     hockney(four, tmp_path / "r.db", "report", "last", "--output", str(tmp_path / "r.html"))
     assert "n2 is slow" in (tmp_path / "r.html").read_text()
     words = ("allpairs", "-t", "tcp", "--bytes", "64K", "--hosts", "n[1-4]", "--launches", "1", "-q")
     # The slow host's pairs take four times as long: 20 % are precise enough, on a busy machine after a while.
     hockney(four, tmp_path / "pairs.db", "run", *words, "--time", "30s", "--precision", "20%")
-    explained = json.loads(hockney(four, tmp_path / "pairs.db", "explain", "--json"))
+    explained = json.loads(hockney(four, tmp_path / "pairs.db", "explain", "--json").stdout)
     assert [each["facts"]["host"] for each in explained["findings"] if each["code"] == "slow host"] == ["n2"]
 
 
@@ -130,13 +124,8 @@ def test_hosts_that_cannot_be_used_are_named_and_the_rest_is_measured(make_bed: 
 @pytest.mark.full
 def test_a_host_that_dies_is_named_and_the_rest_is_judged(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(Host(RATE_MBIT), Host(RATE_MBIT), Host(RATE_MBIT), Host(RATE_MBIT))
-    argv = [sys.executable, "-m", "hockney", "health", "--hosts", "n[1-4]", "--time", "40s", "--json"]
-    process = subprocess.Popen(
-        bed.argv("n1", [*argv, "--store", str(tmp_path / "r.db")]),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = bed.argv("n1", argv(tmp_path / "r.db", "health", "--hosts", "n[1-4]", "--time", "40s", "--json"))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     with killed_at_the_end(process) as measuring:
         assert measuring.stdout is not None
         assert measuring.stderr is not None
@@ -162,7 +151,5 @@ def test_a_host_with_another_worker_that_cannot_be_replaced_is_named(make_bed: M
 
 
 def test_one_host_has_nothing_to_be_compared_with(four: Bed, tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "hockney", "health", "--hosts", "n1", "--store", str(tmp_path / "r.db")]
-    done: subprocess.CompletedProcess[str] = four.run("n1", argv)
-    assert done.returncode == 2
+    done = hockney(four, tmp_path / "r.db", "health", "--hosts", "n1", codes=(2,))
     assert "name two or more" in done.stderr

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.truth.bed.bed import Bed, Host
 from tests.truth.conftest import MakeBed
-
-BULK = ("--background", "bulk", "--hosts")
+from tests.truth.runs import MEASURED, hockney
 
 
 @pytest.fixture(scope="module")
@@ -21,20 +19,15 @@ def racks(make_bed: MakeBed) -> Bed:
     return make_bed(near, far, near, far, uplink_mbit=100)
 
 
-def argv(store: Path, *words: str) -> list[str]:
-    short = ("-t", "tcp", "--per-node", "1", "--bytes", "8K", "--launches", "1", "--store", str(store))
-    return [sys.executable, "-m", "hockney", "run", "oneway", *short, *words]
-
-
-def impact_of(bed: Bed, store: Path, *words: str) -> dict[str, Any]:
-    done = bed.run("n1", [*argv(store, *words), "--json"], limit_s=120)
-    assert done.returncode in (0, 3), done.stderr
-    (impact,) = json.loads(done.stdout)["impacts"]
+def impact_of(bed: Bed, store: Path, hosts: str) -> dict[str, Any]:
+    words = ("run", "oneway", "-t", "tcp", "--per-node", "1", "--bytes", "8K", "--launches", "1", "--hosts", hosts)
+    more = ("--background", "bulk", "--time", "40s", "--precision", "5%", "--json")
+    (impact,) = json.loads(hockney(bed, store, *words, *more, codes=MEASURED).stdout)["impacts"]
     return dict(impact)
 
 
 def test_a_shared_cable_halves_the_bandwidth(racks: Bed, tmp_path: Path) -> None:
-    impact = impact_of(racks, tmp_path / "r.db", *BULK, "n1,n2,n3,n4", "--time", "40s", "--precision", "5%")
+    impact = impact_of(racks, tmp_path / "r.db", "n1,n2,n3,n4")
     assert impact["low"] <= 2.0 * 1.05
     assert impact["high"] >= 2.0 * 0.95
     assert 1.8 <= impact["factor"] <= 2.2
@@ -42,5 +35,5 @@ def test_a_shared_cable_halves_the_bandwidth(racks: Bed, tmp_path: Path) -> None
 
 @pytest.mark.full
 def test_cables_that_are_not_shared_have_no_impact(racks: Bed, tmp_path: Path) -> None:
-    impact = impact_of(racks, tmp_path / "r.db", *BULK, "n1,n3,n2,n4", "--time", "40s", "--precision", "5%")
+    impact = impact_of(racks, tmp_path / "r.db", "n1,n3,n2,n4")
     assert 0.95 <= impact["factor"] <= 1.05

@@ -12,12 +12,11 @@ import pytest
 from tests.truth.bed.bed import Host
 from tests.truth.bed.slurm import Slurm, why_not_here
 from tests.truth.conftest import MakeBed
+from tests.truth.runs import run_of
 
 from hockney.analysis.clocks import clocks_around
 from hockney.machine.placement import usable_cpus
 from hockney.model import Launch
-from hockney.results.runs import Run
-from hockney.results.store import Store
 
 HOCKNEY = f"{sys.executable} -m hockney"
 
@@ -48,10 +47,9 @@ def batch(slurm: Slurm, folder: Path, nodes: int, line: str) -> str:
 
 
 def launches_of(folder: Path) -> list[Launch]:
-    with Store.open(folder / "r.db", readonly=True) as store:
-        run = Run(store, 1)
-        measured = {series.point.transport for series in run.series if series.measurements}
-        return [launch for launch in run.launches.values() if launch.transport in measured]
+    run = run_of(folder / "r.db")
+    measured = {series.point.transport for series in run.series if series.measurements}
+    return [launch for launch in run.launches.values() if launch.transport in measured]
 
 
 @pytest.mark.full
@@ -71,8 +69,7 @@ def test_health_of_the_hosts_of_its_job(slurm: Slurm, tmp_path: Path) -> None:
     said = batch(slurm, tmp_path, 2, f"{HOCKNEY} health --time 1s --json")
     assert '"hosts": [' in said
     assert {launch.hosts for launch in launches_of(tmp_path)} == {("n1", "n2")}, said
-    with Store.open(tmp_path / "r.db", readonly=True) as store:
-        assert all(clock.after is not None for clock in clocks_around(Run(store, 1))), said
+    assert all(clock.after is not None for clock in clocks_around(run_of(tmp_path / "r.db"))), said
 
 
 def test_a_program_that_srun_has_started_has_all_hosts_of_the_job(slurm: Slurm, tmp_path: Path) -> None:

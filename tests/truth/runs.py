@@ -1,0 +1,43 @@
+"""Commands of hockney on the first host of a bed, and the runs that they store."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Container
+from pathlib import Path
+
+from tests.truth.bed.bed import Bed
+
+from hockney.results.runs import Run
+from hockney.results.store import Store
+
+MEASURED = (0, 3)  # 3: no interval in so little time
+
+
+def argv(store: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "hockney", *words, "--store", str(store)]
+
+
+def hockney(
+    bed: Bed, store: Path, *words: str, codes: Container[int] = (0,), limit_s: float = 120, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """The ended command on n1, which must have one of these exit codes."""
+    environment = {**os.environ, **variables}
+    done: subprocess.CompletedProcess[str] = bed.run("n1", argv(store, *words), limit_s=limit_s, env=environment)
+    assert done.returncode in codes, done.stderr
+    return done
+
+
+def run_of(path: Path) -> Run:
+    """The first run in a file, with all its measurements."""
+    with Store.open(path, readonly=True) as store:
+        run = Run(store, 1)
+        assert all(isinstance(series.measurements, tuple) for series in run.series)  # read now
+    return run
+
+
+def nothing_is_stored(path: Path) -> bool:
+    with Store.open(path, readonly=True) as store:
+        return store.runs() == []
