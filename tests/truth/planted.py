@@ -85,10 +85,10 @@ def plant(bed: Bed, planted: Planted) -> None:
         bed.lay(name, planted.hosts.get(name, Host(RATE_MBIT)), planted.links)
 
 
-def health(bed: Bed, store: Path, *arguments: str, hosts: str = "", limit_s: float = 300) -> tuple[int, dict[str, Any]]:
+def health(bed: Bed, store: Path, *arguments: str, hosts: str = "") -> tuple[int, dict[str, Any]]:
     """The exit code and the document of `hockney health` on the first host of a bed."""
     words = ("health", "--hosts", hosts or ",".join(bed.names), "--json", "--quiet", *arguments)
-    done = hockney(bed, store, *words, codes=(0, 1, 3), limit_s=limit_s)
+    done = hockney(bed, store, *words, codes=(0, 1, 3))
     return done.returncode, json.loads(done.stdout)["health"]
 
 
