@@ -15,7 +15,7 @@ from tests.worker.extra import EXTRA
 from hockney.cli import execute
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, make_plan
-from hockney.measure.recorder import RunOutcome
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -34,7 +34,7 @@ def measure(
     suite = Suite.model_validate({"name": "mine", "title": "mine", "series": series, "time": time_s})
     plan = make_plan(suite, RunOptions(oversubscribe=True), catalogue, cpus=2)
     with Store.open(path) as store:
-        outcome = running.measure(plan, catalogue, store, display or Silent(), command="test")
+        outcome = running.measure(plan, Lab(catalogue, store, display or Silent(), "test"))
         stored = Run(store, outcome.run_id).series
         return outcome, {
             f"{of.point.pattern} {of.point.transport} {of.point.bytes}": (of.status, of.reason) for of in stored
@@ -84,7 +84,7 @@ def test_a_grid_that_cannot_be_divided_is_known_beforehand_in_the_words_of_the_w
     skipped = make_plan(pattern_suite("ft"), asked, catalogue, cpus=2).skipped
     plan = Plan("test", (point,), limits=Limits(time_s=0.1), oversubscribe=True)
     with Store.open(tmp_path / "r.db") as store:
-        outcome = running.measure(plan, catalogue, store, Silent(), command="test")
+        outcome = running.measure(plan, Lab(catalogue, store, Silent(), "test"))
         (row,) = store.points(outcome.run_id)
     assert (row.status is not PointStatus.SKIPPED) == divides
     assert [skipped_point.reason for skipped_point in skipped] == ([] if divides else [row.reason])

@@ -17,12 +17,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from hockney.version import __version__
+
 if TYPE_CHECKING:
     from hockney.errors import HockneyError, StoreError, UsageError
     from hockney.results.runs import Curve, Results, Run, Series
     from hockney.results.runs import open_results as open  # noqa: A004  # read as hockney.open
-
-__version__ = "0.1.0"
 
 __all__ = ["Curve", "HockneyError", "Results", "Run", "Series", "StoreError", "UsageError", "__version__", "open"]
 

@@ -20,7 +20,7 @@ from hockney.analysis.finding import Finding
 from hockney.machine.files import rows_of
 from hockney.measure import run as running
 from hockney.measure.plan import make_plan
-from hockney.measure.recorder import Display
+from hockney.measure.recorder import Display, Lab
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate
@@ -101,7 +101,7 @@ def explained(
     asked = RunOptions(machine="made-up", ranks=(ranks,), limits=Limits(launches=1, time_s=60.0))
     plan = make_plan(suite, asked, catalogue)
     with Store.open(folder / "results.db", create=True) as store:
-        outcome = running.measure(plan, catalogue, store, Display(), command="hockney run", seed=seed)
+        outcome = running.measure(plan, Lab(catalogue, store, Display(), "hockney run"), seed=seed)
         return explain_run(Run(store, outcome.run_id))
 
 

@@ -27,13 +27,13 @@ from tests.shared import Fakes, finished, killed_at_the_end
 
 from hockney.cli import commands, execute, explain_error
 from hockney.cli.measuring import measuring
-from hockney.cli.progress import ProgressDisplay
 from hockney.errors import StoreError, UsageError
 from hockney.measure.plan import Plan
-from hockney.measure.recorder import RunOutcome
+from hockney.measure.recorder import Display, Lab, RunOutcome
 from hockney.model import Point, RunStatus
 from hockney.render.json import JSON_VERSION, print_json
 from hockney.results.store import Store
+from hockney.worker.catalogue import load
 
 
 def test_unknown_command_suggests_a_known_one(cli: Cli) -> None:
@@ -323,7 +323,7 @@ def test_ctrl_c_is_a_sentence(tmp_path: Path, fake: Fakes) -> None:
 
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_a_stopped_measurement_says_how_much_is_kept(has_begun: bool, tmp_path: Path) -> None:
-    def stop(display: ProgressDisplay) -> None:
+    def stop(display: Display) -> None:
         if has_begun:
             display.begun(1, Plan("test", (Point("shm", "pingpong", 2, 8),)), goes_on=False, precise=0)
         raise KeyboardInterrupt
@@ -331,9 +331,9 @@ def test_a_stopped_measurement_says_how_much_is_kept(has_begun: bool, tmp_path: 
     said = "everything measured so far is stored" if has_begun else "nothing new was measured yet"
     with (
         pytest.raises(KeyboardInterrupt, match=said),
-        measuring(tmp_path / "results.db", create=True) as (_, _, display),
+        measuring("run", tmp_path / "results.db", load()) as lab,
     ):
-        stop(display)
+        stop(lab.display)
 
 
 def test_results_and_errors_have_separate_streams(cli: Cli, filled_store: Path) -> None:
@@ -398,7 +398,8 @@ def _measured(
 ) -> Callable[..., RunOutcome]:
     """Stands for hockney.measure.run.measure: a run of one point that ends so."""
 
-    def measure(plan: Plan, catalogue: object, store: Store, display: object, **_: object) -> RunOutcome:
+    def measure(plan: Plan, lab: Lab, **_: object) -> RunOutcome:
+        store = lab.store
         number = store.create_run(make_info(suite=plan.suite), plan.points)
         launch = store.add_launch(number, make_launch())
         for round_ in range(measurements):

@@ -16,6 +16,7 @@ from hockney.cli.run import run as run_command
 from hockney.errors import UsageError
 from hockney.machine.placement import choose_cpus
 from hockney.measure.plan import Plan
+from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.results.store import Store
 
@@ -313,7 +314,7 @@ def test_an_option_of_check_changes_just_its_field(
 ) -> None:
     seen: list[dict[str, Any]] = []
 
-    def check(baseline: str, *_: object, command: str, **given: Any) -> None:
+    def check(baseline: str, lab: Lab, **given: Any) -> None:
         seen.append({"baseline": baseline, **given})
         raise Stopped("here")
 
@@ -321,7 +322,7 @@ def test_an_option_of_check_changes_just_its_field(
     for more in ((), words):
         assert execute(["check", "--baseline", "last", *more, "--store", str(filled_store)]) == 2
     before, after = seen
-    assert before["baseline"] == "2"
+    assert before["baseline"] == "last"
     assert (before["max_slowdown"], before["time_s"], before["patience_s"]) == (0.05, None, 120.0)
     assert {name: after[name] for name in after if after[name] != before[name]} == changed
 

@@ -18,7 +18,7 @@ from tests.shared import killed_at_the_end
 
 from hockney.cli import execute
 from hockney.cli import predicted as cli_predicted
-from hockney.measure.predict import Predicted
+from hockney.measure.what_if import Predicted
 from hockney.suites.toml_models import toml
 from hockney.worker.machine_model import load_model
 

@@ -16,9 +16,9 @@ from tests.report.runs import store_quick
 from tests.shared import finished
 
 from hockney.cli import execute
-from hockney.cli.measuring import OutputOptions
+from hockney.cli.measuring import Output
 from hockney.render.json import JSON_VERSION
-from hockney.suites import load_suite
+from hockney.suites import Suite, load_suite
 from hockney.worker.libraries import MPI
 from hockney.worker.placement import Placement
 from hockney.worker.points import RunOptions
@@ -123,29 +123,25 @@ def test_a_sheet_without_intervals_shows_medians_and_what_to_do(cli: Cli) -> Non
 @pytest.mark.parametrize(
     ("words", "output", "where", "label"),
     [
-        ([], OutputOptions(as_json=False), Placement(), None),
-        (["-v"], OutputOptions(as_json=False, verbose=True), Placement(), None),
-        (["-q", "--json"], OutputOptions(as_json=True, quiet=True), Placement(), None),
-        (["--report", "r.html"], OutputOptions(as_json=False, report=Path("r.html")), Placement(), None),
-        (["--map", "node"], OutputOptions(as_json=False), Placement(map_by="node"), None),
-        (
-            ["--time", "20s", "--cpus", "0", "-l", "x"],
-            OutputOptions(as_json=False),
-            Placement(cpus=(0,)),
-            "x",
-        ),
+        ([], {}, Placement(), None),
+        (["-v"], {"verbose": True}, Placement(), None),
+        (["-q", "--json"], {"as_json": True, "quiet": True}, Placement(), None),
+        (["--report", "r.html"], {"report": Path("r.html")}, Placement(), None),
+        (["--map", "node"], {}, Placement(map_by="node"), None),
+        (["--time", "20s", "--cpus", "0", "-l", "x"], {}, Placement(cpus=(0,)), "x"),
     ],
 )
 def test_every_option_of_quick_has_its_effect(
-    words: list[str], output: OutputOptions, where: Placement, label: str | None, monkeypatch: pytest.MonkeyPatch
+    words: list[str], output: dict[str, Any], where: Placement, label: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[tuple[Any, ...]] = []
 
-    def measure_and_show(command: str, what: Any, output: OutputOptions, store: Path | None, **how: Any) -> int:
-        called.append((command, output, store, what[0].name, what[1], how["label"]))
+    def measure_and_show(suite: Suite, asked: RunOptions, output: Output, **how: Any) -> int:
+        called.append((output, suite.name, asked, how["label"]))
         return 0
 
     monkeypatch.setattr("hockney.cli.measuring.measure_and_show", measure_and_show)
     assert execute(["quick", "--store", "r.db", *words]) == 0
     limits = load_suite("quick").limits(time_s=20.0 if "20s" in words else None)
-    assert called == [("quick", output, Path("r.db"), "quick", RunOptions(placement=where, limits=limits), label)]
+    shown = Output("quick", Path("r.db"), **{"as_json": False, **output})
+    assert called == [(shown, "quick", RunOptions(placement=where, limits=limits), label)]

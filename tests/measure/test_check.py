@@ -34,7 +34,7 @@ from hockney.measure.check import (
     slower_by_far,
     suspicious,
 )
-from hockney.measure.recorder import RunOutcome
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.model import Launch, Point, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -259,7 +259,7 @@ def test_series_that_miss_a_limit_get_their_share_of_the_time_again(
 
     monkeypatch.setattr(running, "add_launches", add_launches)
     limits = Expectations.model_validate({"expect": [table]})
-    run_id, judged = check_expectations(limits, catalogue, store, Silent(), command="test", time_s=3.0)
+    run_id, judged = check_expectations(limits, Lab(catalogue, store, Silent(), "test"), time_s=3.0)
     assert again == budgets_s
     assert len(judged) == 3
     launches = {series.point.bytes: len(series.launches) for series in Run(store, run_id).series}

@@ -17,6 +17,7 @@ from hockney.errors import UsageError
 from hockney.machine.placement import can_pin, usable_cpus
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, make_plan, plan_again
+from hockney.measure.recorder import Lab
 from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -77,9 +78,9 @@ def test_a_run_is_resumed_and_measured_again_on_the_same_cpus(tmp_path: Path) ->
     path, catalogue = tmp_path / "r.db", load(libraries=())
     with Store.open(path) as store:
         plan = plan_of(SECOND, FIRST, precision=1e-9)
-        run_id = running.measure(plan, catalogue, store, Silent(), command="test").run_id
-        running.resume(str(run_id), catalogue, store, Silent())
-        running.add_launches(run_id, plan.points, 1, 0.2, catalogue, store, Silent())
+        run_id = running.measure(plan, Lab(catalogue, store, Silent(), "test")).run_id
+        running.resume(str(run_id), Lab(catalogue, store, Silent()))
+        running.add_launches(run_id, plan.points, 1, 0.2, Lab(catalogue, store, Silent()))
         assert {launch.index for launch in store.run(run_id).launches.values()} >= {0, 1, 2, 3}
         again = plan_again(store.run(run_id), plan.points, catalogue, launches=1)
         assert again.placement.cpus == (SECOND, FIRST)
@@ -135,7 +136,7 @@ def test_a_placement_on_a_missing_cpu_is_refused(tmp_path: Path) -> None:
     catalogue = load(libraries=())
     with Store.open(tmp_path / "r.db") as store:
         with pytest.raises(UsageError, match=f"no rank can run on CPU {NONE}"):
-            running.measure(plan_of(FIRST, NONE), catalogue, store, Silent(), command="test")
+            running.measure(plan_of(FIRST, NONE), Lab(catalogue, store, Silent(), "test"))
         assert store.runs() == []
 
 

@@ -18,7 +18,7 @@ from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
 from hockney.errors import UsageError, notice
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, round_of
 from hockney.measure.plan import Plan
-from hockney.measure.recorder import RunOutcome
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import Variant, _refuse_without_interface
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
 from hockney.suites import Limits, load_suite
@@ -148,7 +148,7 @@ def test_the_other_hosts_are_measured_again_where_enough_of_the_time_is_left(
     monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
     monkeypatch.setattr("hockney.measure.health.time", SimpleNamespace(monotonic=lambda: now_s))
     asked, notes = of_health(hosts, limits=Limits(time_s=100)), cast("Any", Notes())
-    measure_health(asked, load(), notes, notes, command="", label=None)
+    measure_health(asked, Lab(load(), notes, notes), label=None)
     assert measured == list(zip(runs, (100, 100 - took_s), strict=False))
 
 
@@ -221,7 +221,7 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
 
     def health(hosts: str) -> None:
         notes: Any = Notes()
-        measure_health(of_health(hosts, interface="eth1"), load(), notes, notes, command="", label=None)
+        measure_health(of_health(hosts, interface="eth1"), Lab(load(), notes, notes), label=None)
 
     monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
     said: list[str] = []

@@ -25,7 +25,7 @@ from hockney.measure import run as running
 from hockney.measure.estimate import MIN_MEASUREMENTS, SAMPLES_MIN
 from hockney.measure.plan import Plan
 from hockney.measure.pool import WorkerPool
-from hockney.measure.recorder import RunOutcome
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import Variant, resume
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
@@ -43,7 +43,7 @@ def plan(transport: str = "fault", launches: int = 6, time_s: float = 1.5) -> Pl
 
 def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:
     variants = Variant(plan(), {}, "a"), Variant(plan(), SLOW, "b")
-    base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    base, new = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
     assert (base.status, new.status) == (RunStatus.DONE, RunStatus.DONE)
     comparison = compare_runs(store, base.run_id, new.run_id)
     verdicts = {change.point.bytes: change.verdict for change in comparison.changes}
@@ -70,7 +70,7 @@ def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:
 
 def test_two_transports_are_one_series(store: Store) -> None:
     variants = Variant(plan("shm"), {}), Variant(plan("threads"), {})
-    base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    base, new = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
     comparison = compare_runs(store, base.run_id, new.run_id)
     assert [(change.point.transport, change.point.bytes) for change in comparison.changes] == [
         ("threads", size) for size in SIZES
@@ -83,7 +83,7 @@ def test_two_transports_are_one_series(store: Store) -> None:
 def test_a_point_that_fails_on_one_side_is_skipped_on_the_other(store: Store) -> None:
     ok, broken = ({"HOCKNEY_FAULT": what} for what in ("count 9 9", "fail 1 8"))
     variants = Variant(plan(launches=1), ok), Variant(plan(launches=1), broken)
-    base, new = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    base, new = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
     assert store.points(new.run_id)[0].status is PointStatus.FAILED
     row = store.points(base.run_id)[0]
     assert row.status is PointStatus.SKIPPED
@@ -109,10 +109,10 @@ def test_a_side_that_fails_in_part_ends_with_3(tmp_path: Path, monkeypatch: pyte
     """The rest is compared."""
     real = interleave.measure
 
-    def measure(variants: tuple[Variant, Variant], *to: Any, **more: Any) -> tuple[RunOutcome, RunOutcome]:
+    def measure(variants: tuple[Variant, Variant], lab: Lab) -> tuple[RunOutcome, RunOutcome]:
         both = [replace(each, plan=replace(each.plan, points=plan().points)) for each in variants]
         both[1] = replace(both[1], environment={"HOCKNEY_FAULT": "fail 1 8"})
-        return real((both[0], both[1]), load_catalogue(), *to[1:], **more)
+        return real((both[0], both[1]), lab._replace(catalogue=load_catalogue()))
 
     monkeypatch.setattr(interleave, "measure", measure)
     how = ("--bytes", "8,16K", "--launches", "6", "--time", "2s", "--new-env", "HOME=/nowhere", "--margin", "1000%")
@@ -127,7 +127,7 @@ def test_a_variable_that_one_side_sets_is_inherited_by_the_other(store: Store, m
     monkeypatch.delenv("HOCKNEY_TEST_UNSET", raising=False)
     for base, new in (({}, {"HOCKNEY_TEST_SET": "1", "HOCKNEY_TEST_UNSET": "2"}), ({"HOCKNEY_TEST_SET": "1"}, {})):
         variants = Variant(plan("shm", time_s=0.1), base), Variant(plan("shm", time_s=0.1), new)
-        outcomes = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+        outcomes = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
         comparison = compare_runs(store, *(outcome.run_id for outcome in outcomes))
         listed = {each.what.removeprefix("variable "): (each.base, each.new) for each in comparison.differences}
         if base:
@@ -184,7 +184,7 @@ def on_models(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WorkerPool, "measure", measure)
-        return interleave.measure((variants[0], variants[1]), catalogue, store, Silent(), command="test")
+        return interleave.measure((variants[0], variants[1]), Lab(catalogue, store, Silent(), "test"))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_ctrl_c_before_the_first_measurement_ends_both_runs(
 
     monkeypatch.setattr(holder, name, interrupted)
     variants = Variant(plan(), {}), Variant(plan(), SLOW)
-    outcomes = interleave.measure(variants, load_catalogue(), store, Silent(), command="test")
+    outcomes = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
     assert [outcome.status for outcome in outcomes] == [RunStatus.STOPPED] * 2
     assert [store.run(outcome.run_id).status for outcome in outcomes] == [RunStatus.STOPPED] * 2
 
@@ -256,10 +256,10 @@ def test_ctrl_c_before_the_first_measurement_ends_both_runs(
 def test_one_side_alone_cannot_be_resumed(store: Store) -> None:
     variants = Variant(plan(), {}), Variant(plan(), SLOW)
     stopped = Silent(stop_after_rounds=1)
-    _, new = interleave.measure(variants, load_catalogue(), store, stopped, command="hockney compare")
+    _, new = interleave.measure(variants, Lab(load_catalogue(), store, stopped, "hockney compare"))
     assert new.status is RunStatus.STOPPED
     with pytest.raises(UsageError, match="in alternation with another and cannot be continued alone"):
-        resume(str(new.run_id), load_catalogue(), store, Silent())
+        resume(str(new.run_id), Lab(load_catalogue(), store, Silent()))
 
 
 def test_a_variable_that_hockney_sets_itself_is_refused(store: Store) -> None:
@@ -269,5 +269,5 @@ def test_a_variable_that_hockney_sets_itself_is_refused(store: Store) -> None:
     variants = Variant(plan("shm"), {}), Variant(plan("shm"), {"LD_LIBRARY_PATH": "/opt/b"})
     catalogue = replace(catalogue, transports={**catalogue.transports, "shm": of_wheel})
     with pytest.raises(UsageError, match="hockney sets LD_LIBRARY_PATH itself for this library"):
-        interleave.measure(variants, catalogue, store, Silent(), command="test")
+        interleave.measure(variants, Lab(catalogue, store, Silent(), "test"))
     assert store.runs() == []

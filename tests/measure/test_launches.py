@@ -22,7 +22,7 @@ from hockney.errors import UsageError
 from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
-from hockney.measure.recorder import Recorder
+from hockney.measure.recorder import Lab, Recorder
 from hockney.model import Launch, Measurement, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -93,7 +93,7 @@ def measured(
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [])
     plan = Plan("test", POINTS, limits=Limits(precision=0.02, time_s=60.0, launches=6)).within(**more)
     with Store.open(path) as store:
-        run_id = running.measure(plan, CATALOGUE, store, Silent(), command="test", seed=5).run_id
+        run_id = running.measure(plan, Lab(CATALOGUE, store, Silent(), "test"), seed=5).run_id
         rows = store.points(run_id)
         seen = {row.id: {measurement.launch_id for measurement in store.measurements(row).values()} for row in rows}
     precise = sum(row.status is PointStatus.PRECISE for row in rows)
@@ -140,7 +140,7 @@ def test_a_resumed_run_of_several_launches_makes_short_ones(monkeypatch: pytest.
     path = tmp_path / "r.db"
     _, _, before = measured(monkeypatch, path, None, more_launches=True, unsteady=8, time_s=30.0)
     with Store.open(path) as store:
-        run_id = running.resume("1", CATALOGUE, store, Silent()).run_id
+        run_id = running.resume("1", Lab(CATALOGUE, store, Silent())).run_id
         launches = Counter(each.launch_id for row in store.points(run_id) for each in store.measurements(row).values())
     assert len(launches) > max(before) + 5
     assert max(list(launches.values())[max(before) :]) <= 8 * len(POINTS)
@@ -154,13 +154,13 @@ def test_a_finished_run_of_one_launch_gets_others_when_it_is_resumed(
     precise, _, before = measured(monkeypatch, path, None, launches=1)
     assert (precise, set(before)) == (len(POINTS), {1})
     with Store.open(path) as store:
-        running.resume("1", CATALOGUE, store, Silent())
+        running.resume("1", Lab(CATALOGUE, store, Silent()))
         run = Run(store, 1)
         assert run.launch_count >= 3
         assert {figure.interval_over for figure in run.shown} == {BETWEEN_LAUNCHES}
         assert further(run) is None
         with pytest.raises(UsageError, match="nothing to resume"):
-            running.resume("1", CATALOGUE, store, Silent())
+            running.resume("1", Lab(CATALOGUE, store, Silent()))
 
 
 @pytest.mark.parametrize("launch", [1, 2])
@@ -177,13 +177,13 @@ def test_its_other_launches_can_be_stopped_and_resumed(
     path = tmp_path / "r.db"
     measured(monkeypatch, path, None, launches=1)
     with Store.open(path) as store:
-        assert running.resume("1", CATALOGUE, store, StopsAtStart()).status is RunStatus.STOPPED
+        assert running.resume("1", Lab(CATALOGUE, store, StopsAtStart())).status is RunStatus.STOPPED
         stopped = Run(store, 1)
         fix = further(stopped)
         assert stopped.launch_count == launch + 1
         assert fix is not None
         assert fix.argv == ("hockney", "run", "--resume", "1")
-        running.resume("1", CATALOGUE, store, Silent())
+        running.resume("1", Lab(CATALOGUE, store, Silent()))
         run = Run(store, 1)
         assert run.launch_count >= 3
         assert {figure.interval_over for figure in run.shown} == {BETWEEN_LAUNCHES}

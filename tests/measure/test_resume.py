@@ -12,6 +12,7 @@ from tests.measure.test_run import Silent, measure, statuses
 from hockney.errors import UsageError
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
+from hockney.measure.recorder import Lab
 from hockney.model import PointStatus, RunStatus, curve_of
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue
@@ -23,7 +24,7 @@ def test_a_stopped_run_of_one_launch_is_resumed_with_one(catalogue: Catalogue, t
     stop = Silent(stop_after_rounds=1)
     outcome = measure(catalogue, tmp_path / "r.db", SMALL, display=stop, precision=1e-6, time_s=0.2)
     with Store.open(tmp_path / "r.db") as store:
-        running.resume("last", catalogue, store, Silent())
+        running.resume("last", Lab(catalogue, store, Silent()))
         measurements = len(store.measurements(store.points(outcome.run_id)[0]))
     status, reason = statuses(tmp_path / "r.db", outcome.run_id)[SMALL]
     assert status is PointStatus.TIME_UP
@@ -50,7 +51,7 @@ def test_precise_points_of_one_launch_stay_so_and_those_of_several_are_judged_ag
         store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)
         store.set_status(outcome.run_id, LARGE, PointStatus.TIME_UP)
         store.finish_run(outcome.run_id, end)
-        running.resume("last", catalogue, store, StopsAtOnce())
+        running.resume("last", Lab(catalogue, store, StopsAtOnce()))
     assert begins == [(True, counted)]
 
 
@@ -75,7 +76,7 @@ def test_a_finished_run_of_one_launch_goes_on_adding_sizes_unless_all_are_precis
         store.add_launch(copy, next(iter(stored.launches.values())))
         store.set_status(copy, SMALL, end)
         store.finish_run(copy, RunStatus.DONE)
-        running.resume(str(copy), catalogue, store, StopsAtOnce())
+        running.resume(str(copy), Lab(catalogue, store, StopsAtOnce()))
     (plan,) = plans
     assert plan.refine == (refined if end is PointStatus.TIME_UP else frozenset())
 
@@ -85,7 +86,7 @@ def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Pa
     with Store.open(tmp_path / "r.db") as store:
         store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)  # two launches may differ on a busy machine
         with pytest.raises(UsageError, match="nothing to resume"):
-            running.resume("last", catalogue, store, Silent())
+            running.resume("last", Lab(catalogue, store, Silent()))
 
 
 def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catalogue, tmp_path: Path) -> None:
@@ -97,7 +98,7 @@ def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catal
     complete = measure(catalogue, path, SMALL, launches=2)
     with Store.open(path) as store:
         store.set_status(complete.run_id, SMALL, PointStatus.PRECISE)
-        assert running.resume("", catalogue, store, Silent(stop_after_rounds=5)).run_id == stopped.run_id
+        assert running.resume("", Lab(catalogue, store, Silent(stop_after_rounds=5))).run_id == stopped.run_id
         store.delete_runs([stopped.run_id])
         with pytest.raises(UsageError, match=f"run {complete.run_id} is complete: there is nothing to resume"):
-            running.resume("", catalogue, store, Silent())
+            running.resume("", Lab(catalogue, store, Silent()))

@@ -25,7 +25,7 @@ from hockney.machine.facts import facts
 from hockney.machine.placement import can_pin
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
-from hockney.measure.recorder import Display, RunOutcome, judge_over_launches
+from hockney.measure.recorder import Display, Lab, RunOutcome, judge_over_launches
 from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
@@ -62,7 +62,7 @@ def measure(
 ) -> RunOutcome:
     plan = Plan("test", points, **make_settings(**{"time_s": 0.3, "timeout_s": 20, **asked}))
     with Store.open(path) as store:
-        return running.measure(plan, catalogue, store, display or Silent(), command="test")
+        return running.measure(plan, Lab(catalogue, store, display or Silent(), "test"))
 
 
 def statuses(path: Path, run_id: int) -> dict[Point, tuple[PointStatus, str | None]]:
@@ -270,7 +270,7 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
         assert sorted(series) == [1024, 1536, 4096]
         assert [len(one.launches) for one in series.values()] == [2, 2, 2]
         store.set_status(outcome.run_id, points[0], PointStatus.TIME_UP)  # so that there is something to resume
-        running.resume("last", catalogue, store, display)
+        running.resume("last", Lab(catalogue, store, display))
         assert len(store.points(outcome.run_id)) == 3
 
 
@@ -295,7 +295,7 @@ def test_ctrl_c_keeps_every_round_and_resume_continues(catalogue: Catalogue, tmp
     assert not children()
     with Store.open(path) as store:
         assert store.run(outcome.run_id).rounds == 3
-        again = running.resume("last", catalogue, store, Silent(stop_after_rounds=5))
+        again = running.resume("last", Lab(catalogue, store, Silent(stop_after_rounds=5)))
         assert again.run_id == outcome.run_id
         measurements = [len(store.measurements(row)) for row in store.points(outcome.run_id)]
     assert measurements == [5, 5]
@@ -315,13 +315,13 @@ def test_launches_that_were_not_made_are_made_by_resume(catalogue: Catalogue, tm
     assert not children()  # it came in the middle of a start
     display = Silent()
     with Store.open(path) as store:
-        assert running.resume("last", catalogue, store, display).status is RunStatus.DONE
+        assert running.resume("last", Lab(catalogue, store, display)).status is RunStatus.DONE
         assert len(display.launches) == 2
         store.set_status(
             outcome.run_id, SMALL, PointStatus.PRECISE, None
         )  # which a machine of several states may not be
         with pytest.raises(UsageError, match="nothing to resume"):
-            running.resume("last", catalogue, store, Silent())
+            running.resume("last", Lab(catalogue, store, Silent()))
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_a_run_of_another_machine_cannot_be_resumed(
     with Store.open(tmp_path / "r.db") as store:
         rounds = store.run(1).rounds
         with pytest.raises(UsageError, match=said):
-            running.resume("last", catalogue, store, Silent())
+            running.resume("last", Lab(catalogue, store, Silent()))
         assert (store.run(1).rounds, store.run(1).status) == (rounds, RunStatus.DONE)
 
 
@@ -357,7 +357,7 @@ def test_a_run_that_is_being_measured_cannot_be_resumed(catalogue: Catalogue, tm
 
         def progressed(self, progress: Progress) -> None:
             with Store.open(path) as store, pytest.raises(UsageError) as error:
-                running.resume("last", catalogue, store, Silent())
+                running.resume("last", Lab(catalogue, store, Silent()))
             self.said = str(error.value)
 
     display = Second()
@@ -401,7 +401,7 @@ def test_a_full_disk_stops_the_run_and_keeps_stored_results(catalogue: Catalogue
     with Store.open(path) as store:
         store.db.execute("PRAGMA max_page_count = 40")  # SQLite then fails as on a full disk
         with pytest.raises(StoreError, match="full"):
-            running.measure(plan, catalogue, store, Silent(), command="test")
+            running.measure(plan, Lab(catalogue, store, Silent(), "test"))
     assert not children()
     with Store.open(path) as store:
         run = store.run(store.find_run("last"))

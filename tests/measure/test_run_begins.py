@@ -22,7 +22,7 @@ from hockney.errors import UsageError
 from hockney.machine.facts import facts
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
-from hockney.measure.recorder import Display, Recorder
+from hockney.measure.recorder import Display, Lab, Recorder
 from hockney.measure.sampler import Progress
 from hockney.measure.warnings import Tally, host_warnings, steal_warning
 from hockney.model import Measurement, RunStatus, Warning_
@@ -49,7 +49,7 @@ def test_loopback_warnings_name_the_transports_on_it(
     monkeypatch.setattr(running, "warnings_before", lambda *_, **__: [of_bbr])
     plan = Plan("test", (make_point(8, transport),), placement=make_placement(hosts), limits=Limits(time_s=0.3))
     with Store.open(tmp_path / "r.db") as store:
-        running.measure(plan, catalogue, store, Display(), command="test")
+        running.measure(plan, Lab(catalogue, store, Display(), "test"))
         assert (of_bbr in store.run(1).warnings) is warned
 
 
@@ -174,11 +174,11 @@ def test_ctrl_c_before_the_first_measurement_leaves_a_run_that_can_be_resumed(
     plan = Plan("test", (make_point(8), make_point(64)), limits=Limits(precision=0.9, time_s=0.3))
     with Store.open(path) as store, monkeypatch.context() as patched:  # it comes while other programs are watched
         patched.setattr(running, "warnings_before", lambda *_, **__: os.kill(os.getpid(), signal.SIGINT))
-        outcome = running.measure(plan, catalogue, store, Display(), command="test")
+        outcome = running.measure(plan, Lab(catalogue, store, Display(), "test"))
     assert (outcome.status, outcome.failed) == (RunStatus.STOPPED, 0)
     with Store.open(path) as store:
         assert store.run(outcome.run_id).status is RunStatus.STOPPED
-        assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
+        assert running.resume("last", Lab(catalogue, store, Display())).status is RunStatus.DONE
 
 
 def test_launches_to_come_take_as_long_as_the_one_under_way(store: Store) -> None:
@@ -204,7 +204,7 @@ from tests.measure.test_run_begins import PLAN
 path, last_word = sys.argv[1:]
 with Store.open(path) as store:
     store.db.set_trace_callback(lambda sql: sql.startswith(last_word) and os.kill(os.getpid(), signal.SIGKILL))
-    running.measure(PLAN, load(libraries=()), store, Display(), command="test")
+    running.measure(PLAN, Lab(load(libraries=()), store, Display(), "test"))
 """
 PLAN = Plan(
     "test",
@@ -229,7 +229,7 @@ def test_a_kill_as_a_run_begins_leaves_a_run_that_can_be_resumed_or_none(
         assert [(run.id, run.status) for run in store.runs()] == [(1, RunStatus.KILLED)] * runs
         if runs:
             assert len(store.points(1)) == 3
-            assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
+            assert running.resume("last", Lab(catalogue, store, Display())).status is RunStatus.DONE
 
 
 @pytest.mark.parametrize("statement", ["INSERT INTO run", "INSERT OR IGNORE INTO point", "COMMIT"])
@@ -243,11 +243,11 @@ def test_ctrl_c_as_a_run_is_stored_leaves_a_run_that_can_be_resumed(
                 os.kill(os.getpid(), signal.SIGINT)
 
         store.db.set_trace_callback(press)
-        outcome = running.measure(PLAN, catalogue, store, Display(), command="test")
+        outcome = running.measure(PLAN, Lab(catalogue, store, Display(), "test"))
         store.db.set_trace_callback(None)
         assert outcome.status is RunStatus.STOPPED
         assert store.run(outcome.run_id).status is RunStatus.STOPPED
-        assert running.resume("last", catalogue, store, Display()).status is RunStatus.DONE
+        assert running.resume("last", Lab(catalogue, store, Display())).status is RunStatus.DONE
     assert [file.name for file in tmp_path.iterdir()] == ["r.db"]
 
 
@@ -264,13 +264,13 @@ def test_no_other_program_takes_a_run_that_begins_for_killed(
 
     def try_to_resume(*_: object, **__: object) -> list[Warning_]:
         with Store.open(path) as other, pytest.raises(UsageError, match="is being measured by another hockney"):
-            running.resume("last", catalogue, other, Display())
+            running.resume("last", Lab(catalogue, other, Display()))
         return []
 
     monkeypatch.setattr(running, "alone", look_and_lock)
     monkeypatch.setattr(running, "warnings_before", try_to_resume)
     with Store.open(path) as store:
-        running.measure(PLAN, catalogue, store, Display(), command="test")
+        running.measure(PLAN, Lab(catalogue, store, Display(), "test"))
     assert seen == [RunStatus.RUNNING]  # by who tried to resume; before it was locked nobody saw it
 
 
@@ -295,7 +295,7 @@ def test_ctrl_c_while_earlier_measurements_are_read_changes_nothing(
     path = tmp_path / "r.db"
     monkeypatch.setenv("HOCKNEY_STORE", str(path))
     with Store.open(path) as store:
-        running.measure(PLAN.within(precision=1e-9), catalogue, store, Display(), command="test")
+        running.measure(PLAN.within(precision=1e-9), Lab(catalogue, store, Display(), "test"))
         before = store.run(1)
     read = Store.measurements
 

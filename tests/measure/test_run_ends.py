@@ -19,7 +19,7 @@ from hockney.analysis.compare.differences import contention_of
 from hockney.machine.activity import Moment
 from hockney.measure import run as running
 from hockney.measure.plan import Plan
-from hockney.measure.recorder import Display, Recorder
+from hockney.measure.recorder import Display, Lab, Recorder
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -177,8 +177,8 @@ def test_contention_in_a_resumed_run_carries_its_time(tmp_path: Path, monkeypatc
             load(libraries=()),
             Plan("test", (make_point(8), make_point(64)), limits=Limits(precision=1e-6, time_s=0.1)),
         )
-        running.measure(plan, catalogue, store, Silent(), command="test")
-        running.resume("last", catalogue, store, Silent())
+        running.measure(plan, Lab(catalogue, store, Silent(), "test"))
+        running.resume("last", Lab(catalogue, store, Silent()))
         said = [warning.cause.partition("CPUs ")[2] for warning in store.run(1).warnings if warning.kind == "load"]
     assert said == ["when the run began.", "when the run went on."]
 
@@ -195,8 +195,8 @@ def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
     path, point = tmp_path / "r.db", make_point(8)
     catalogue, plan = load(libraries=()), Plan("test", (point,), limits=Limits(precision=1e-6, time_s=0.1, launches=3))
     with Store.open(path) as store:
-        running.measure(plan, catalogue, store, Silent(), command="test")
-        running.add_launches(1, [point], 2, 0.1, catalogue, store, Silent())
+        running.measure(plan, Lab(catalogue, store, Silent(), "test"))
+        running.add_launches(1, [point], 2, 0.1, Lab(catalogue, store, Silent()))
         disturbed = [difference.cause for difference in contention_of(Run(store, 1))]
     shown = call(path, "show", "1", "--json")
     causes = [warning["cause"] for warning in json.loads(shown.stdout)["warnings"] if warning["kind"] == "others"]
@@ -211,8 +211,8 @@ def test_the_load_of_other_programs_is_a_warning(tmp_path: Path) -> None:
 def test_the_load_of_other_programs_is_a_warning_before_and_after_a_stop(tmp_path: Path) -> None:
     catalogue, plan = load(libraries=()), Plan("test", (make_point(8),), limits=Limits(precision=1e-6, time_s=60.0))
     with Store.open(tmp_path / "r.db") as store:
-        running.measure(plan, catalogue, store, Silent(stop_after_rounds=2), command="test")
-        running.resume("last", catalogue, store, Silent(stop_after_rounds=2))
+        running.measure(plan, Lab(catalogue, store, Silent(stop_after_rounds=2), "test"))
+        running.resume("last", Lab(catalogue, store, Silent(stop_after_rounds=2)))
         causes = [warning.cause for warning in store.run(1).warnings if warning.kind == "others"]
     assert [cause.partition("CPUs ")[2] for cause in causes] == ["while the run measured.", "while the run went on."]
 
@@ -231,7 +231,7 @@ def test_a_launcher_that_never_answers_is_waited_for_once(
     points = [Point(name, "pingpong", ranks, 8) for name in names for ranks in (2, 4)]
     plan = Plan("test", (*points, make_point(8)), limits=Limits(time_s=1.0, launches=3, start_limit_s=1))
     with Store.open(tmp_path / "r.db") as store:
-        outcome = running.measure(plan, catalogue, store, Silent(), command="test")
+        outcome = running.measure(plan, Lab(catalogue, store, Silent(), "test"))
         rows = {row.point: row for row in store.points(1)}
     assert fake.starts(program) == 1
     assert outcome.failed == len(points)

@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from hockney import __version__
 from hockney.cli.common import HELP_SETTINGS, Command, common_options, stored_runs, things_to_run
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.render.json import print_json
 from hockney.report.commands import error_text, program, typed
 from hockney.units import local_time, printable
+from hockney.version import __version__
 
 # In the order of the help. A test compares the summaries with the commands' own.
 COMMANDS = {

@@ -113,11 +113,12 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
 
     Raises UsageError; HockneyError when stopped, or where a side failed so that nothing can be compared.
     """
-    from hockney.cli.measuring import command_line, measuring
+    from hockney.cli.measuring import measuring
     from hockney.cli.run_options import find_suite, parse_pair, read_limits, read_options
     from hockney.measure.interleave import measure
     from hockney.measure.plan import make_plan
     from hockney.measure.run import Variant
+    from hockney.worker.catalogue import load
     from hockney.worker.points import transport_words
 
     environments = [dict(parse_pair("a variable", word) for word in given.pop(f"{side}_env")) for side in _SIDES]
@@ -131,17 +132,17 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     common = replace(common, limits=read_limits(suite, given))
     _refuse_contradictions(common, environments, transports)
     options = [common if transport is None else replace(common, transports=(transport,)) for transport in transports]
-    words = [word for of_side in options for word in transport_words(suite, of_side)]
-    with measuring(store, create=True, words=words) as (catalogue, results, display):
+    catalogue = load([word for of_side in options for word in transport_words(suite, of_side)])
+    with measuring("compare", store, catalogue) as lab:
         base, new = (
             Variant(make_plan(suite, of_side, catalogue), environment, label and f"{label}-{side}")
             for side, environment, of_side in zip(_SIDES, environments, options, strict=True)
         )
-        outcomes = measure((base, new), catalogue, results, display, command=command_line("compare"))
+        outcomes = measure((base, new), lab)
         runs = [str(outcome.run_id) for outcome in outcomes]
         if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
             raise HockneyError(f"stopped; the measurements are stored as runs {' and '.join(runs)}")
-        points = [(side, row) for side, run in zip(_SIDES, runs, strict=True) for row in results.points(int(run))]
+        points = [(side, row) for side, run in zip(_SIDES, runs, strict=True) for row in lab.store.points(int(run))]
     failed = [(side, row) for side, row in points if row.status is PointStatus.FAILED]
     if failed and all(row.status in NOT_MEASURED for _, row in points):
         side, row = failed[0]

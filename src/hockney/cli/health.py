@@ -46,33 +46,32 @@ def health(
     measures whole rounds, so that every host meets as many others. docs/hosts.md describes each finding.
     """
     from hockney.analysis.health import health_of
-    from hockney.cli.measuring import command_line, measuring
+    from hockney.cli.measuring import measuring
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.run_options import read_limit, read_placement
     from hockney.measure.health import measure_health
     from hockney.render.text import show
     from hockney.report.documents.health import health_document, health_json
     from hockney.suites import load_suite
+    from hockney.worker.catalogue import load
     from hockney.worker.points import RunOptions
 
     limits = load_suite("health").limits(time_s=time_s, timeout_s=read_limit(limit_s))
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)
     if not asked.placement.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
-    shown = measuring(store, create=True, quiet=quiet, words=[transport], make_display=PairsDisplay)
-    with shown as (catalogue, results, display):
-        outcome = measure_health(asked, catalogue, results, display, command=command_line("health"), label=label)
-        display.close()
-        run = Run(results, outcome.run_id)
+    with measuring("health", store, load([transport]), quiet=quiet, make_display=PairsDisplay) as lab:
+        outcome = measure_health(asked, lab, label=label)
+        run = Run(lab.store, outcome.run_id)
         result = health_of(run)
         code = exit_code_of(result, is_done=outcome.status is RunStatus.DONE)
         if as_json:
-            document = {"run": run.id, "store": str(results.path), "health": health_json(result), "exit_code": code}
+            document = {"run": run.id, "store": str(lab.store.path), "health": health_json(result), "exit_code": code}
             print_json("health", document)
         else:
             show(health_document(result, run))
         if not quiet:
-            remark(f"\nSaved as run {run.id} in {results.path}; the matrices again: {typed('show', run.id)}")
+            remark(f"\nSaved as run {run.id} in {lab.store.path}; the matrices again: {typed('show', run.id)}")
     return code
 
 

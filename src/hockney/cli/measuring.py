@@ -6,7 +6,7 @@ import contextlib
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from hockney.cli.report import form_of, write_report
 from hockney.cli.show import run_as_json
 from hockney.errors import ExitCode, UsageError
 from hockney.measure import run as running
-from hockney.measure.plan import make_plan
-from hockney.measure.recorder import RunOutcome
+from hockney.measure.plan import planned, refuse_empty
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.model import PointStatus, RunStatus
 from hockney.render.json import print_json
 from hockney.render.streams import remark
@@ -28,6 +28,7 @@ from hockney.render.text import show
 from hockney.report.commands import typed
 from hockney.report.document import Document, Sentence
 from hockney.report.documents.figures import by_size_document, groups_of, plots_of, run_document
+from hockney.report.documents.plan import plan_document
 from hockney.report.documents.sheet import missing_text
 from hockney.report.documents.tables import Tables, tables_document, tables_json, tables_of
 from hockney.report.notes import fixed
@@ -38,54 +39,74 @@ from hockney.results.store import Store, default_path
 from hockney.suites import Suite
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue, load, matches
-from hockney.worker.points import RunOptions, transport_words
+from hockney.worker.points import RunOptions
 
 
 @dataclass(frozen=True)
-class OutputOptions:
-    """How a run is shown: as JSON, without progress, and in which CSV file and HTML report too."""
+class Output:
+    """Where the results of a command go, and how they are shown: as JSON, and in a CSV file and a report too."""
 
+    command: str
+    store: Path | None
     as_json: bool
     quiet: bool = False
     csv: Path | None = None
     report: Path | None = None
     verbose: bool = False
 
+    def refuse(self) -> None:
+        """Raises UsageError for a file that cannot be written."""
+        for option, path in (("--csv", self.csv), ("--report", self.report)):
+            if path is not None:
+                refuse_output(option, path, [self.store or default_path()])
+        if self.report is not None and form_of(self.report) in ("svg", "png"):
+            raise UsageError(f"{self.report}: charts are of a stored run; write them with {typed('report', '--help')}")
 
-def measure_and_show(
-    command: str,
-    what: tuple[Suite, RunOptions] | str,
-    output: OutputOptions,
-    store: Path | None,
-    *,
-    label: str | None = None,
-) -> int:
-    """Measure a suite with its options, or resume a stored run ("": the last unfinished), and show the result.
 
-    Returns the exit code. `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their
-    matrix. Other suites print a column for each transport, or all series of one transport. Raises UsageError for
-    unknown words before anything is measured; StoreError, BuildError.
+def measure_and_show(suite: Suite, asked: RunOptions, output: Output, *, label: str | None = None) -> int:
+    """Measure a suite and show the result; returns the exit code.
+
+    `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their matrix. Other suites print
+    a column for each transport, or all series of one transport. Raises UsageError for unknown words before anything is
+    measured; StoreError, BuildError.
     """
-    for option, path in (("--csv", output.csv), ("--report", output.report)):
-        if path is not None:
-            refuse_output(option, path, [store or default_path()])
-    if output.report is not None and form_of(output.report) in ("svg", "png"):
-        raise UsageError(f"{output.report}: charts are of a stored run; write them with {typed('report', '--help')}")
-    words = None if isinstance(what, str) else transport_words(*what)
-    with measuring(store, create=words is not None, quiet=output.quiet, words=words) as (catalogue, results, display):
-        if isinstance(what, str):
-            outcome = running.resume(what, catalogue, results, display)
-        else:
-            asked = what[1].transports  # mpi is every MPI
-            if absent := [each for each in catalogue.missing if any(matches(word, each.name) for word in asked)]:
-                remark(missing_text(absent))
-            plan, line = make_plan(*what, catalogue), command_line(command)
-            outcome = running.measure(plan, catalogue, results, display, command=line, label=label)
-        display.close()  # before anything is shown
-        return _show(command, outcome, catalogue, results, output)
+    output.refuse()
+    plan, catalogue = planned(suite, asked)
+    words = asked.transports  # mpi is every MPI
+    if absent := [each for each in catalogue.missing if any(matches(word, each.name) for word in words)]:
+        remark(missing_text(absent))
+    with measuring(output.command, output.store, catalogue, quiet=output.quiet) as lab:
+        return _show(running.measure(plan, lab, label=label), lab, output)
 
 
-def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Store, output: OutputOptions) -> int:
+def resume_and_show(reference: str, output: Output) -> int:
+    """Continue a stored run, "": the last unfinished, and show the result; returns the exit code. Raises as above."""
+    output.refuse()
+    with measuring(output.command, output.store, load(), create=False, quiet=output.quiet) as lab:
+        return _show(running.resume(reference, lab), lab, output)
+
+
+def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
+    """Print the plan; nothing is started or stored. Returns the exit code. Raises UsageError for an empty plan."""
+    plan, _ = planned(suite, asked)
+    refuse_empty(plan)
+    if as_json:
+        document = {
+            "dry_run": True,
+            "suite": plan.suite,
+            "plan": plan.as_json(),
+            "first_rounds_s": plan.first_rounds_s(),
+            "points": plan.points,
+            "skipped": plan.skipped,
+        }
+        print_json("run", document)
+    else:
+        show(plan_document(plan))
+    return ExitCode.DONE
+
+
+def _show(outcome: RunOutcome, lab: Lab, output: Output) -> int:
+    results, catalogue = lab.store, lab.catalogue
     run = Run(results, outcome.run_id)
     tables = tables_of(run)
     figures = tables.values.values if tables and tables.name == "sheet" else run.shown
@@ -101,7 +122,7 @@ def _show(command: str, outcome: RunOutcome, catalogue: Catalogue, results: Stor
             **tables_json(tables),
             "missing": catalogue.missing,
         }
-        print_json(command, document)
+        print_json(output.command, document)
     else:
         show(_document(run, tables, catalogue, verbose=output.verbose or not results.is_unmoved))
     results.check_unmoved()
@@ -132,22 +153,19 @@ def _document(run: Run, tables: Tables | None, catalogue: Catalogue, *, verbose:
 
 @contextlib.contextmanager
 def measuring(
+    command: str,
     store: Path | None,
+    catalogue: Catalogue,
     *,
-    create: bool,
+    create: bool = True,
     quiet: bool = False,
-    words: Sequence[str] | None = None,
     make_display: type[ProgressDisplay] = ProgressDisplay,
-) -> Iterator[tuple[Catalogue, Store, ProgressDisplay]]:
-    """All that measuring needs; the display is closed at the end.
-
-    `words` name the transports that are wanted, None all.
-    """
-    catalogue = load(words)
+) -> Iterator[Lab]:
+    """All that measuring needs; the display is closed at the end."""
     display = make_display(quiet=quiet)
     with Store.open(store, create=create) as results, contextlib.closing(display):
         try:
-            yield catalogue, results, display
+            yield Lab(catalogue, results, display, command_line(command))
             results.check_unmoved()
         except KeyboardInterrupt as interrupt:
             raise KeyboardInterrupt(display.kept()) from interrupt

@@ -80,9 +80,8 @@ def predict(
     NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
     """
     from hockney.analysis.predict.change import changed, parse_change
-    from hockney.cli.predicted import on_fits, on_machine, predicted
+    from hockney.cli.predicted import on_fits, on_machine, predicted, show_validation
     from hockney.cli.run_options import find_suite
-    from hockney.cli.validation import show_validation
     from hockney.render.json import print_json
     from hockney.render.text import show
     from hockney.report.documents.prediction import predicted_json, prediction_document

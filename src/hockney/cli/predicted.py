@@ -1,4 +1,4 @@
-"""Predictions: a suite on a given model, or on machines fitted to a run; their times as tables and as JSON."""
+"""Predictions: a suite on a given model, or on machines fitted to a run; and next to measurements, to validate them."""
 
 from __future__ import annotations
 
@@ -12,29 +12,35 @@ from typing import Any
 from hockney.analysis.predict.change import Change, changed, improvements
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.analysis.predict.topology import parse_network
+from hockney.cli.measuring import measuring
 from hockney.cli.progress import ProgressDisplay
 from hockney.cli.run_options import read_options
-from hockney.errors import HockneyError, UsageError, unknown
-from hockney.measure.plan import make_plan, refuse_empty
+from hockney.errors import ExitCode, HockneyError, UsageError, unknown
+from hockney.measure import run as running
+from hockney.measure.plan import make_plan, planned, refuse_empty
 from hockney.measure.predict import (
-    Case,
     ModelTimes,
-    Predicted,
     Validation,
+    fit_to_check,
     model_of,
     newest_validation,
     predict,
     times_of,
+    validate,
 )
 from hockney.measure.rates import search_on_models
-from hockney.measure.what_if import effects_of, tolerances_of
+from hockney.measure.what_if import Case, Predicted, effects_of, tolerances_of
+from hockney.render.json import print_json
+from hockney.render.text import show
+from hockney.report.documents.prediction import validation_document, validation_json
 from hockney.results.rates import HighestRates
 from hockney.results.runs import Results, Run, open_results
 from hockney.stats.fit import NoFit
-from hockney.suites import Suite
+from hockney.suites import Suite, load_suite
 from hockney.units import RANKS_MAX, counted
 from hockney.worker.catalogue import load, matches
 from hockney.worker.machine_model import Model, load_model
+from hockney.worker.points import RunOptions
 
 # ---- cases ----------------------------------------------------------------------------------------------------------
 
@@ -152,3 +158,47 @@ def predicted(
             tick = tick_of("tolerance", len(new_ns))
             done.tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)
     return done
+
+
+# ---- validation ------------------------------------------------------------------------------------------------------
+
+
+def show_validation(
+    store: Path | None, reference: str | None, transports: Sequence[str], time_s: float | None, *, as_json: bool
+) -> int:
+    """Validate a stored run, or without one measure it first; returns the exit code. Raises UsageError, StoreError."""
+    if reference is not None:
+        if time_s is not None:
+            raise UsageError("--validate --from measures nothing: leave out --time")
+        with open_results(store) as results:
+            return _show(results.run(reference), transports, as_json=as_json)
+    # The basic figures and the points that check a fit, in one suite: both then see the same machine.
+    basics, checks = load_suite("basics"), load_suite("validate")
+    both = {"series": (*basics.series, *checks.series), "time_s": basics.time_s + checks.time_s}
+    suite = checks.model_copy(update=both)
+    asked = RunOptions(tuple(transports), limits=suite.limits(time_s=time_s))
+    plan, catalogue = planned(suite, asked)
+    with measuring("predict", store, catalogue) as lab:
+        outcome = running.measure(plan, lab)
+        return _show(Run(lab.store, outcome.run_id), (), as_json=as_json)
+
+
+def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
+    fits = [fit_to_check(run, name) for name in transports_of(run, transports)]
+    with contextlib.closing(ProgressDisplay()) as display:
+        done = [
+            validate(run, fit, tick=display.simulating(fit.transport, len(fit.figures.others)))
+            for fit in fits
+            if not isinstance(fit, NoFit)
+        ]
+    if not any(each.rows or each.missing for each in done):
+        reason = next((fit.reason for fit in fits if isinstance(fit, NoFit)), "it has no transport")
+        reason = "it has no figures besides those that the fit uses" if done else reason
+        raise HockneyError(
+            f"run {run.id} cannot be validated: {reason}. Measure a new run", argv=("hockney", "predict", "--validate")
+        )
+    if as_json:
+        print_json("predict", {"run": run.id, "validation": list(map(validation_json, done))})
+    else:
+        show(validation_document(run, done))
+    return ExitCode.DONE if any(each.rows for each in done) else ExitCode.INCOMPLETE

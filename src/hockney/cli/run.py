@@ -69,17 +69,15 @@ def run(
     **words: object,
 ) -> int:
     """Measure a suite or some patterns."""
-    from hockney.cli.measuring import OutputOptions, measure_and_show
+    from hockney.cli.measuring import Output, measure_and_show, resume_and_show, show_plan
     from hockney.cli.run_options import find_suite, read_limits, read_options
 
-    output = OutputOptions(as_json, quiet, csv)
+    output = Output("run", store, as_json, quiet, csv)
     if resume is not None:
-        return measure_and_show("run", resume, output, store)
+        return resume_and_show(resume, output)
     asked = read_options(words)
     suite = find_suite(",".join(what), on_hosts=bool(asked.placement.hosts) and asked.background is None)
     asked = replace(asked, limits=read_limits(suite, words))
     if dry_run:
-        from hockney.cli.dry_run import show_plan
-
         return show_plan(suite, asked, as_json=as_json)
-    return measure_and_show("run", (suite, asked), output, store, label=label)
+    return measure_and_show(suite, asked, output, label=label)

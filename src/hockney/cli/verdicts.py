@@ -13,7 +13,7 @@ from hockney.analysis.compare import Comparison, SeriesChange, Verdict
 from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.analysis.compare.values import VARIABLE
 from hockney.cli.junit import JUnitCase, JUnitReport
-from hockney.cli.measuring import command_line, measuring
+from hockney.cli.measuring import measuring
 from hockney.errors import ExitCode
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
@@ -43,18 +43,15 @@ def check_baseline(
     quiet: bool = False,
 ) -> JUnitReport:
     """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
-    with measuring(store, create=False, quiet=quiet) as (catalogue, results, display):
+    with measuring("check", store, load(), create=False, quiet=quiet) as lab:
         comparison = check(
-            str(results.find_run(reference)),
-            catalogue,
-            results,
-            display,
-            command=command_line("check"),
+            reference,
+            lab,
             max_slowdown=0.05 if max_slowdown is None else max_slowdown,
             time_s=time_s,
             patience_s=PATIENCE_S if patience_s is None else patience_s,
         )
-        return report_of(comparison, _sampled_s(Run(results, comparison.new)))
+        return report_of(comparison, _sampled_s(Run(lab.store, comparison.new)))
 
 
 def _sampled_s(run: Run) -> dict[Point, float]:
@@ -164,11 +161,9 @@ def check_expectations(
     catalogue = load()
     expectations = load_expectations(path, catalogue)
     if reference is None:
-        with measuring(store, create=True, quiet=quiet) as (catalogue, opened, display):
-            run_id, judged = measure_expectations(
-                expectations, catalogue, opened, display, command=command_line("check"), time_s=time_s
-            )
-            sampled_s = _sampled_s(Run(opened, run_id))
+        with measuring("check", store, catalogue, quiet=quiet) as lab:
+            run_id, judged = measure_expectations(expectations, lab, time_s=time_s)
+            sampled_s = _sampled_s(Run(lab.store, run_id))
     else:
         with open_results(store) as results:
             run = results.run(reference)

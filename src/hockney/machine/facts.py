@@ -222,7 +222,7 @@ def _interfaces(root: Path) -> list[dict[str, Any]]:
 
 
 def _software(compiler: Mapping[str, str | None]) -> dict[str, Any]:
-    from hockney import __version__
+    from hockney.version import __version__
 
     return {
         "hockney": __version__,

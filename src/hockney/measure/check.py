@@ -26,7 +26,7 @@ from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.plan import Plan, make_plan, plan_again
-from hockney.measure.recorder import Display, RunOutcome
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.sampler import Sampler
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
@@ -46,11 +46,8 @@ _FINAL = (ReasonCode.FAILED, ReasonCode.SKIPPED, ReasonCode.STATE_UNKNOWN, Reaso
 
 def check(
     reference: str,
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
+    lab: Lab,
     *,
-    command: str,
     max_slowdown: float,
     time_s: float | None = None,
     patience_s: float = PATIENCE_S,
@@ -62,8 +59,8 @@ def check(
     inconclusive after the first new launches are measured again if that can end within `patience_s`. Raises UsageError
     for an unusable baseline, before anything is measured; HockneyError when stopped.
     """
-    base_id = store.find_run(reference)
-    plan = plan_of_baseline(store, base_id, catalogue)
+    store, base_id = lab.store, lab.store.find_run(reference)
+    plan = plan_of_baseline(store, base_id, lab.catalogue)
     plan = plan if time_s is None else plan.within(time_s=time_s)
     margin, limits = 1 + max_slowdown, plan.limits
 
@@ -77,9 +74,7 @@ def check(
     def is_decided(run_id: int) -> bool:
         return all_decided(compared(run_id).changes, far_slower(run_id), margin, base_id)
 
-    (outcome,) = running.measure_variants(
-        [running.Variant(plan)], catalogue, store, display, command=command, make_sampler=_until(is_decided)
-    )
+    (outcome,) = running.measure_variants([running.Variant(plan)], lab, make_sampler=_until(is_decided))
     run_id = _unless_stopped(outcome)
     comparison = compared(run_id)
     measured, certain = _measured(store, run_id, plan.points), far_slower(run_id)
@@ -91,7 +86,7 @@ def check(
     while left and (not made or clock() + made * limits.time_s <= until_s):
         more = max(1, made)
         launches, budget_s = more * limits.launches, more * limits.time_s
-        _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, catalogue, store, display))
+        _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, lab))
         made += more
         fresh = compared(run_id, first)
         comparison = replace(fresh, changes=comparison.changes)
@@ -203,24 +198,18 @@ def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
 
 
 def check_expectations(
-    expectations: Expectations,
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
-    *,
-    command: str,
-    time_s: float | None = None,
+    expectations: Expectations, lab: Lab, *, time_s: float | None = None
 ) -> tuple[int, list[Judged]]:
     """Measure series with limits, and once more those that may miss them; the run, and the outcome of each limit."""
-    suite = expectations.suite()
+    suite, catalogue, store = expectations.suite(), lab.catalogue, lab.store
     plan = make_plan(suite, RunOptions(limits=suite.limits(time_s=time_s)), catalogue)
-    run_id = _unless_stopped(running.measure(plan, catalogue, store, display, command=command))
+    run_id = _unless_stopped(running.measure(plan, lab))
     judged = judge_expectations(Run(store, run_id), expectations, catalogue)
     unkept = dict.fromkeys(limit.point for limit in judged if limit.point and limit.outcome is not Outcome.MET)
     again = _measured(store, run_id, unkept)
     if again:
         budget_s = plan.limits.time_s / len(plan.points) * len(again)
-        _unless_stopped(running.add_launches(run_id, again, plan.limits.launches, budget_s, catalogue, store, display))
+        _unless_stopped(running.add_launches(run_id, again, plan.limits.launches, budget_s, lab))
         judged = judge_expectations(Run(store, run_id), expectations, catalogue)
     return run_id, judged
 

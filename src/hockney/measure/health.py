@@ -26,11 +26,10 @@ from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, make_plan
 from hockney.measure.point_work import Work, repetition_ns
-from hockney.measure.recorder import Display, RunOutcome
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import InterfaceMissing, Variant, measure_variants, one_side
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunStatus
-from hockney.results.store import Store
 from hockney.stats.interval import median
 from hockney.suites import load_suite
 from hockney.units import counted, format_duration_s
@@ -83,15 +82,7 @@ def round_of(point: Point) -> int:
     return int(dict(point.options).get("round", "1"))
 
 
-def measure_health(
-    asked: RunOptions,
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
-    *,
-    command: str,
-    label: str | None,
-) -> RunOutcome:
+def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutcome:
     """Measure the hosts that can be used; why others cannot is stored with the plan.
 
     If a host dies, the others are measured in another run if there is time; its outcome is then returned.
@@ -103,15 +94,13 @@ def measure_health(
     make_sampler = functools.partial(one_side, kind=PairSampler)
     end_s = least_s = 0.0
     while True:
-        plan = plan_health(asked, catalogue, seed)
+        plan = plan_health(asked, lab.catalogue, seed)
         variant = Variant(plan, label=label, link=link, seed=seed)
         hosts, budget_s = asked.placement.hosts, plan.limits.time_s
         if not end_s:
             end_s, least_s = time.monotonic() + budget_s, _ANEW * budget_s
         try:
-            (outcome,) = measure_variants(
-                [variant], catalogue, store, display, command=command, make_sampler=make_sampler
-            )
+            (outcome,) = measure_variants([variant], lab, make_sampler=make_sampler)
         except (HostsUnusable, InterfaceMissing) as error:
             left = tuple(host for host in hosts if host.name not in error.causes)
             if len(left) < HOSTS_MIN:

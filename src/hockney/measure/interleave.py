@@ -21,13 +21,11 @@ from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import Work
-from hockney.measure.recorder import Display, RunOutcome
+from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import Side, Variant, measure_variants
 from hockney.measure.sampler import Progress, Sampler
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus
-from hockney.results.store import Store
 from hockney.stats import median
-from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import refuse_overridden
 
 BASE, NEW = 0, 1
@@ -35,9 +33,7 @@ _SIDES = ("base", "new")
 _ORDERS = ((BASE, NEW, NEW, BASE), (NEW, BASE, BASE, NEW))
 
 
-def measure(
-    variants: tuple[Variant, Variant], catalogue: Catalogue, store: Store, display: Display, *, command: str
-) -> tuple[RunOutcome, RunOutcome]:
+def measure(variants: tuple[Variant, Variant], lab: Lab) -> tuple[RunOutcome, RunOutcome]:
     """Measure two runs in alternation; returns how each ended. Both plans have the same launches and time.
 
     Raises UsageError where the plans have no series in common or a variable would have no effect, StoreError.
@@ -45,7 +41,7 @@ def measure(
     names, common = _common(variants)
     for variant in common:
         for transport in {point.transport for point in variant.plan.points}:
-            refuse_overridden(catalogue.transports[transport].library, variant.environment)
+            refuse_overridden(lab.catalogue.transports[transport].library, variant.environment)
     pair_id = random.SystemRandom().randrange(1 << 32)
     # Variables that one side sets and the other has from here; facts have only those of libraries.
     inherited = [name for variant in common for name in variant.environment if name in os.environ]
@@ -58,7 +54,7 @@ def measure(
     def make_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
         return _PairSampler(plan, _BothSides(sides, names), **launch)
 
-    base, new = measure_variants(linked, catalogue, store, display, command=command, make_sampler=make_sampler)
+    base, new = measure_variants(linked, lab, make_sampler=make_sampler)
     return base, new
 
 

@@ -17,10 +17,10 @@ from hockney.measure.estimate import FIRST_ROUNDS_MIN, first_rounds_s
 from hockney.model import CurveKey, Point, curve_of
 from hockney.suites import Limits, Suite
 from hockney.worker.background import Background
-from hockney.worker.catalogue import Catalogue
+from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.hosts import Host
 from hockney.worker.placement import Placement
-from hockney.worker.points import RunOptions, Skipped, points_of, reasons
+from hockney.worker.points import RunOptions, Skipped, points_of, reasons, transport_words
 
 if TYPE_CHECKING:
     from hockney.results.store import StoredRun
@@ -96,6 +96,12 @@ def _with_tuples(stored: Any) -> Any:
     if isinstance(stored, dict):
         return {name: _with_tuples(value) for name, value in stored.items()}
     return tuple(map(_with_tuples, stored)) if isinstance(stored, list) else stored
+
+
+def planned(suite: Suite, asked: RunOptions) -> tuple[Plan, Catalogue]:
+    """The plan of a suite, and what can be measured here; libraries are looked for only where a word may mean one."""
+    catalogue = load(transport_words(suite, asked))
+    return make_plan(suite, asked, catalogue), catalogue
 
 
 def make_plan(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int | None = None) -> Plan:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.machine.files import parse_cpus
@@ -31,11 +30,6 @@ from hockney.worker.errors import LaunchFailed, ProtocolError, WorkerDied, Worke
 from hockney.worker.launch import Job, launch
 from hockney.worker.machine_model import Model, compiled_file
 from hockney.worker.session import WorkerSession
-
-if TYPE_CHECKING:
-    from hockney.measure.plan import Plan
-    from hockney.measure.what_if import Effect, Tolerances
-    from hockney.results.rates import HighestRates
 
 Models = Mapping[str, Model]
 """By the names of transports."""
@@ -273,42 +267,3 @@ def _by_cpus(run: Run, fit: Fit) -> dict[int, list[Point]]:
         if measured.value > 0:
             groups.setdefault(here if point.ranks in oversubscribed else 0, []).append(point)
     return groups
-
-
-@dataclass(frozen=True)
-class Case:
-    """Points, and the models of their transports; `model` is the plain one.
-
-    `fit` is the source of a fitted model, `network` in words what was asked for; `checked` shows how wrong such models
-    are on this transport, None: not known.
-    """
-
-    model: Model
-    plan: Plan
-    models: Mapping[str, Model]
-    fit: Fit | None = None
-    network: str = ""
-    checked: Validation | None = None
-
-
-@dataclass
-class Predicted:
-    """The times of a case, after `changes` of its models, too, and why points have none.
-
-    `effects` and `tolerances` are of the changed models, as `rates`; None: not asked for. The times are then their
-    periods. `intervals_s`: how long intervals take, if there was no time for them.
-    """
-
-    case: Case
-    changes: Sequence[str]
-    missing: dict[Point, str]
-    predictions: Sequence[Prediction] = ()
-    effects: Sequence[Effect] | None = None
-    tolerances: Sequence[Tolerances] | None = None
-    rates: HighestRates | None = None
-    intervals_s: float | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every point has a time that the plan does not skip."""
-        return self.missing.keys() <= {skipped.point for skipped in self.case.plan.skipped}

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
+from typing import NamedTuple
 
 from hockney.analysis.health.matrices import LOST
 from hockney.machine.activity import Moment
@@ -57,6 +58,21 @@ class Display:
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """A point is finished."""
+
+    def close(self) -> None:
+        """Nothing is measured for now: print what is left."""
+
+
+class Lab(NamedTuple):
+    """All that measuring needs, handed on whole: what can be measured here, where results go, and who watches.
+
+    `command`: the command line, which is stored with new runs.
+    """
+
+    catalogue: Catalogue
+    store: Store
+    display: Display
+    command: str = ""
 
 
 @dataclass(frozen=True)

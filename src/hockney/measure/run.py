@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hockney import __version__
 from hockney.analysis import repeat
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
@@ -26,7 +25,7 @@ from hockney.measure.load import LoadSampler
 from hockney.measure.plan import Plan, refuse_empty
 from hockney.measure.pool import WorkerPool
 from hockney.measure.rates import RateSampler
-from hockney.measure.recorder import Display, Recorder, RunOutcome, interrupts_wait, judge_over_launches
+from hockney.measure.recorder import Lab, Recorder, RunOutcome, interrupts_wait, judge_over_launches
 from hockney.measure.sampler import Sampler
 from hockney.measure.warnings import host_warnings, interface_warnings, warnings_before
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
@@ -35,6 +34,7 @@ from hockney.results.store.lock import alone
 from hockney.results.traits import traits_json
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.suites import LAUNCHES_MAX
+from hockney.version import __version__
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.placement import listed_hosts
@@ -98,35 +98,20 @@ def one_side(plan: Plan, sides: Sequence[Side], *, kind: type[Sampler] = Sampler
     return kind(plan, sides[0].pool, sides[0].recorder, **launch)
 
 
-def measure(
-    plan: Plan,
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
-    *,
-    command: str,
-    label: str | None = None,
-    seed: int | None = None,
-) -> RunOutcome:
+def measure(plan: Plan, lab: Lab, *, label: str | None = None, seed: int | None = None) -> RunOutcome:
     """Measure a new run. Raises UsageError if the plan has no point, StoreError.
 
     `seed`: of the order of its points and of the noise of models; None: a new one. KeyboardInterrupt stops it: all
     measurements made are stored, and the outcome is STOPPED.
     """
-    return measure_variants([Variant(plan, label=label, seed=seed)], catalogue, store, display, command=command)[0]
+    return measure_variants([Variant(plan, label=label, seed=seed)], lab)[0]
 
 
 def measure_variants(
-    variants: Sequence[Variant],
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
-    *,
-    command: str,
-    make_sampler: MakeSampler = one_side,
+    variants: Sequence[Variant], lab: Lab, *, make_sampler: MakeSampler = one_side
 ) -> list[RunOutcome]:
     """Measure a new run of each variant concurrently; their plans have the same time and launches. See measure."""
-    infos = [_describe(variant, catalogue, command) for variant in variants]
+    infos, store = [_describe(variant, lab) for variant in variants], lab.store
     start = Start(several=variants[0].plan.limits.launches > 1, seed=infos[0].seed)
     with contextlib.ExitStack() as held:
 
@@ -139,29 +124,26 @@ def measure_variants(
                     skipped,
                     lock=lambda number: held.enter_context(alone(store.path, number)),
                 )
-                recorder = Recorder(store, run_id, display)
-                yield _side(variant.plan, catalogue, recorder, info.facts, variant.environment)
+                yield _side(variant.plan, lab, run_id, info.facts, variant.environment)
 
-        return _carry_out(begin, catalogue, start, make_sampler, when="when the run began")
-
-
-def _side(
-    plan: Plan, catalogue: Catalogue, recorder: Recorder, known: dict[str, Any], environment: Mapping[str, str]
-) -> Side:
-    asks_hosts = known.get("hosts") != []
-    return Side(plan, recorder, WorkerPool(plan, catalogue, recorder, environment, asks_hosts=asks_hosts), known)
+        return _carry_out(begin, lab, start, make_sampler, when="when the run began")
 
 
-def _describe(variant: Variant, catalogue: Catalogue, command: str) -> RunInfo:
+def _side(plan: Plan, lab: Lab, run_id: int, known: dict[str, Any], environment: Mapping[str, str]) -> Side:
+    recorder, asks_hosts = Recorder(lab.store, run_id, lab.display), known.get("hosts") != []
+    return Side(plan, recorder, WorkerPool(plan, lab.catalogue, recorder, environment, asks_hosts=asks_hosts), known)
+
+
+def _describe(variant: Variant, lab: Lab) -> RunInfo:
     """All that is stored of a run that begins now. Raises UsageError without any point, or for unusable CPUs."""
-    plan = variant.plan
+    plan, catalogue = variant.plan, lab.catalogue
     refuse_empty(plan)
     refuse_unusable(plan.placement.cpus)
     points = (*plan.points, *(skipped.point for skipped in plan.skipped))
     patterns, transports = {point.pattern for point in points}, {point.transport for point in points}
     known = facts(environment={**os.environ, **variant.environment}, compiler=compiler_facts())
     return RunInfo(
-        command=command,
+        command=lab.command,
         suite=plan.suite,
         label=variant.label,
         started_unix_s=time.time(),
@@ -231,7 +213,7 @@ def _refuse_without_interface(hosts: Sequence[Mapping[str, Any]], name: str) -> 
 
 def _carry_out(
     begin: Callable[[], Iterator[Side]],
-    catalogue: Catalogue,
+    lab: Lab,
     start: Start,
     make_sampler: MakeSampler = one_side,
     *,
@@ -247,21 +229,22 @@ def _carry_out(
                 for side in begin():
                     sides.append(side)  # noqa: PERF402 - the first one counts where the second cannot be stored
             if when is not None:
-                _warn_before(sides[-1], catalogue, when)
-            first = sides[0].recorder
-            first.display.begun(first.run_id, sides[0].plan, goes_on=start.round > 0, precise=start.precise)
+                _warn_before(sides[-1], lab.catalogue, when)
+            first = sides[0].recorder.run_id
+            lab.display.begun(first, sides[0].plan, goes_on=start.round > 0, precise=start.precise)
             names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
             with clocks_compared(sides[0].plan, [side.recorder for side in sides], names):
                 _make_launches(sides, start, make_sampler)
                 if start.several:
                     for side in sides:
-                        judge_over_launches(side.recorder.store, side.recorder.run_id)
+                        judge_over_launches(lab.store, side.recorder.run_id)
         except KeyboardInterrupt:
             if not sides:
                 raise  # nothing is stored yet
             status = RunStatus.STOPPED
         undo.pop_all()
-    return [side.recorder.finish(side.plan, status, catalogue, goes_on=start.launch > 0) for side in sides]
+    lab.display.close()
+    return [side.recorder.finish(side.plan, status, lab.catalogue, goes_on=start.launch > 0) for side in sides]
 
 
 def _store_interrupted(sides: Sequence[Side]) -> None:
@@ -350,13 +333,14 @@ def _note_others(sides: Sequence[Side], watch: Watch) -> None:
 # ---- stored runs that go on ------------------------------------------------------------------------------------------
 
 
-def resume(reference: str, catalogue: Catalogue, store: Store, display: Display) -> RunOutcome:
+def resume(reference: str, lab: Lab) -> RunOutcome:
     """Continue a run that was killed, was interrupted or ran out of time; without a reference the last such run.
 
     Points that are not precise, failed or skipped get the plan's time again, and missing launches are made: of a
     finished run of one launch two or more. Failures stay failures, and the run PARTIAL. Raises UsageError for a run
     that cannot be resumed, with the reason.
     """
+    catalogue, store = lab.catalogue, lab.store
     run_id = store.find_run(reference or _last_unfinished(store))
     with alone(store.path, run_id):
         stored, points, known = store.run(run_id), store.points(run_id), facts()
@@ -368,13 +352,11 @@ def resume(reference: str, catalogue: Catalogue, store: Store, display: Display)
         gone = sorted({row.point.transport for row in measurable} - set(catalogue.transports))
         if gone:
             raise UsageError(f"run {run_id} cannot be resumed: {', '.join(gone)} is no longer here; begin a new run")
-        several = (
-            plan.limits.launches > 1
-        )  # else a launch is judged by its own measurements alone, and earlier ones count
+        several = plan.limits.launches > 1  # else a launch is judged by its own measurements, and earlier ones count
         plan = plan.within(launches=max(1, launches_left))
         if plan.placement.hosts:
             known["hosts"] = _ask_hosts(plan, catalogue)
-        return _go_on(stored, plan, catalogue, store, display, several=several, known=known)
+        return _go_on(stored, plan, lab, several=several, known=known)
 
 
 def _last_unfinished(store: Store) -> str:
@@ -438,36 +420,21 @@ def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, in
     return plan, left
 
 
-def add_launches(
-    run_id: int,
-    points: Sequence[Point],
-    launches: int,
-    time_s: float,
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
-) -> RunOutcome:
+def add_launches(run_id: int, points: Sequence[Point], launches: int, time_s: float, lab: Lab) -> RunOutcome:
     """Measure some points of a run in more launches, after all its launches so far."""
-    with alone(store.path, run_id):
-        stored = store.run(run_id)
+    with alone(lab.store.path, run_id):
+        stored = lab.store.run(run_id)
         plan = Plan.of_run(stored, points).within(launches=launches, time_s=time_s)
         plan = replace(plan, refine=frozenset())
-        return _go_on(stored, plan, catalogue, store, display, several=True)
+        return _go_on(stored, plan, lab, several=True)
 
 
 def _go_on(
-    stored: StoredRun,
-    plan: Plan,
-    catalogue: Catalogue,
-    store: Store,
-    display: Display,
-    *,
-    several: bool,
-    known: dict[str, Any] | None = None,
+    stored: StoredRun, plan: Plan, lab: Lab, *, several: bool, known: dict[str, Any] | None = None
 ) -> RunOutcome:
     """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
     refuse_unusable(plan.placement.cpus)
-    points = set(plan.points)
+    points, store = set(plan.points), lab.store
     rows = [row for row in store.points(stored.id) if row.point in points]
     before = {row.point: [*store.measurements(row).values()] for row in rows}
     start = Start(
@@ -482,7 +449,7 @@ def _go_on(
 
     def begin() -> Iterator[Side]:
         store.resume_run(stored.id)
-        yield _side(plan, catalogue, Recorder(store, stored.id, display), known or {}, {})
+        yield _side(plan, lab, stored.id, known or {}, {})
 
-    (outcome,) = _carry_out(begin, catalogue, start, when="when the run went on" if known else None)
+    (outcome,) = _carry_out(begin, lab, start, when="when the run went on" if known else None)
     return outcome

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hockney.analysis.predict.change import Change, changed, improvements, parameters_of
+from hockney.analysis.predict.fit import Fit
 from hockney.errors import HockneyError
-from hockney.measure.predict import Models, Tick, times_of
+from hockney.measure.plan import Plan
+from hockney.measure.predict import Models, Prediction, Tick, Validation, times_of
 from hockney.model import Point
+from hockney.results.rates import HighestRates
+from hockney.worker.machine_model import Model
 
 SLOWDOWNS = (0.01, 0.02, 0.05)
 
@@ -137,3 +141,45 @@ def _least(slowdown: Callable[[float], float], wanted: float, first: float, most
 
     brentq(missing, 0.0, high, rtol=1e-4)  # its root may lie just before a step
     return reached
+
+
+# ---- all of a prediction ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """Points, and the models of their transports; `model` is the plain one.
+
+    `fit` is the source of a fitted model, `network` in words what was asked for; `checked` shows how wrong such models
+    are on this transport, None: not known.
+    """
+
+    model: Model
+    plan: Plan
+    models: Mapping[str, Model]
+    fit: Fit | None = None
+    network: str = ""
+    checked: Validation | None = None
+
+
+@dataclass
+class Predicted:
+    """The times of a case, after `changes` of its models, too, and why points have none.
+
+    `effects` and `tolerances` are of the changed models, as `rates`; None: not asked for. The times are then their
+    periods. `intervals_s`: how long intervals take, if there was no time for them.
+    """
+
+    case: Case
+    changes: Sequence[str]
+    missing: dict[Point, str]
+    predictions: Sequence[Prediction] = ()
+    effects: Sequence[Effect] | None = None
+    tolerances: Sequence[Tolerances] | None = None
+    rates: HighestRates | None = None
+    intervals_s: float | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every point has a time that the plan does not skip."""
+        return self.missing.keys() <= {skipped.point for skipped in self.case.plan.skipped}

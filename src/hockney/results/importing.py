@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TypeVar
 
-from hockney import __version__
 from hockney.errors import UsageError
 from hockney.model import DIGITS, IMPORTED, Launch, Measurement, PatternTraits, Point, RunInfo
 from hockney.results.formats.output import WINDOWED, Output, definition
 from hockney.results.store import Store
 from hockney.results.traits import pattern_traits
+from hockney.version import __version__
 
 SCALE = 1000
 Known = TypeVar("Known")

@@ -14,6 +14,7 @@ from hockney.analysis.compare import Comparison
 from hockney.measure import run as running
 from hockney.measure.check import check
 from hockney.measure.plan import Plan
+from hockney.measure.recorder import Lab
 from hockney.model import Point
 from hockney.results.store import Store
 from hockney.suites import Limits
@@ -37,7 +38,7 @@ def plan(*transports: str, sizes: tuple[int, ...] = SIZES, launches: int = 5, ti
 
 def measure(catalogue: Catalogue, store: Store, plan: Plan) -> int:
     """A run; gives its number."""
-    return running.measure(plan, catalogue, store, Silent(), command="test").run_id
+    return running.measure(plan, Lab(catalogue, store, Silent(), "test")).run_id
 
 
 def check_again(
@@ -52,10 +53,7 @@ def check_again(
 ) -> Comparison:
     return check(
         str(base),
-        catalogue,
-        store,
-        display or Silent(),
-        command="test",
+        Lab(catalogue, store, display or Silent(), "test"),
         max_slowdown=slowdown,
         patience_s=patience_s,
         clock=clock,

@@ -166,7 +166,7 @@ def _samples(
 
 def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[MeasuredCurve]) -> Iterator[Note]:
     """The caveats that limit the findings."""
-    from hockney import __version__
+    from hockney.version import __version__
 
     for warning in run.warnings:
         if warning.kind in ("cma", "shm", "memlock"):  # limits that long messages go round

@@ -9,8 +9,8 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from hockney.analysis.predict.change import PARAMETERS
-from hockney.measure.predict import Checked, Predicted, Prediction, Validation
-from hockney.measure.what_if import SLOWDOWNS, Effect, Tolerance, Tolerances
+from hockney.measure.predict import Checked, Prediction, Validation
+from hockney.measure.what_if import SLOWDOWNS, Effect, Predicted, Tolerance, Tolerances
 from hockney.model import Point
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title, records
