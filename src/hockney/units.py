@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from hockney.errors import UsageError
 
 BYTES_MAX = 1 << 40  # as the workers' protocol has it
+LAUNCHES_MAX = 1000
 RANKS_MAX = 1 << 20  # likewise; only models take more than some thousand
 DURATION_MAX_S = 366 * 86400
 START_LIMIT_S = 60  # of a job, by default: a batch system or a slow network may need some of it

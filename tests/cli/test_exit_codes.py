@@ -80,7 +80,7 @@ def test_a_hint_begins_as_hockney_was_started(cli: Cli, tmp_path: Path, words: s
     assert "`./hockney " in ended.stderr
 
 
-@pytest.mark.parametrize("words", ["", "--help", "health --help", "check --help", "export --help"])
+@pytest.mark.parametrize("words", ["", "--help", "export --help"])
 def test_examples_begin_as_hockney_was_started(cli: Cli, words: str) -> None:
     ended = cli(*words.split(), HOCKNEY_COMMAND="./hockney")
     assert ended.returncode == 0
@@ -98,10 +98,8 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("check --baseline last --expect e.toml", "give one of them"),
         ("check --baseline last --patience long", "write for example 30s"),
         ("check --baseline last --max-slowdown 0", "write for example 1%"),
-        ("check --baseline last --max-slowdown ''", "write for example 1%"),
         ("check --baseline last --max-slowdown 5", "write 5%"),
         ("check --baseline last --junit none/j.xml", "there is no folder none; make it first"),
         ("check --expect none.toml --junit none/j.xml", "there is no folder none; make it first"),
@@ -109,10 +107,8 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("compare 1", "name two runs, BASE and NEW"),
         ("compare --interleave pingpong", "both variants are the same"),
         ("compare --interleave pingpong last --new-env A=1", "with --interleave one pattern or suite"),
-        (
-            "compare --interleave pingpong --new-env A=1 --launches 5",
-            "so few launches of each variant decide nothing: give --launches 6",
-        ),
+        ("compare --interleave pingpong --new-env A=1 --launches 5", "give --launches 6 or more"),
+        ("compare --interleave pingpong --base-env A=1 --new-env A=1", "both variants are the same"),
         ("compare --interleave pingpong --new-env A", "'A' is not a variable: write NAME=VALUE"),
         ("compare --interleave pingpong --base-transport 'tcp:*' --new-transport shm", "the same number of transports"),
         (
@@ -138,14 +134,13 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("run atlas --machine nowhere", "unknown model 'nowhere'"),
         ("run pushfarm -o rate=100 -t unix", "'100' is not a rate of events: write for example 100k/s"),
         ("run pushfarm -o rate=max -t unix", "rate=max and deadline belong together"),
-        ("run pushfarm -o deadline=1ms -t unix", "rate=max and deadline belong together"),
         ("run pushfarm -o rate=1kHz -o deadline=1ms -t unix", "rate=max and deadline belong together"),
         ("run pushfarm -o rate=max -o deadline=soon -t unix", "'soon' is not a time"),
         ("run pingpong -o rate=1kHz -t unix", "pingpong has no option 'rate_hz'"),
         ("run pushfarm,pingpong -o rate=max -o deadline=1ms -t unix", "pingpong has no events on schedule"),
         ("run pushfarm -o rate=2GHz -t unix", "option rate_hz of pushfarm must be a whole number from 0 to 1000000000"),
         ("run", "name what to run"),
-        ("run pingpog", "did you mean 'pingpong'"),
+        ("run pingpog", "unknown suite or pattern 'pingpog': did you mean 'pingpong'"),
         ("run pingpong -t shn", "did you mean 'shm'"),
         ("run pingpong --bytes 8:4", "runs backwards"),
         ("run pingpong --precision 0", "not a precision"),

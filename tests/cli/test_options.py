@@ -154,7 +154,6 @@ def test_two_ranks_are_measured_between_hosts_and_within_one(
         ("-t tcp --per-node 0 --hosts a,b", "'0' is not a number of per-node"),
         ("-t shm --map slot", "slot"),
         ("-t shm --map node --background bulk", "--background places all ranks itself: name the CPUs with --cpus"),
-        ("--machine gpmimd:apart", "--machine takes the variants that the model names"),
         ("-t tcp --interface eth0", "--interface is for messages between hosts: name them with --hosts"),
         ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
         ("-t shm/2 --hosts a,b", "the transport works within one host; across hosts use -t mpi or tcp or udp"),
@@ -278,20 +277,6 @@ def test_variants_may_differ_in_their_transport_alone(monkeypatch: pytest.Monkey
     base, new = variants_of(monkeypatch, tmp_path, *words, "shm", "--new-transport", "threads")
     assert [{point.transport for point in side.plan.points} for side in (base, new)] == [{"shm"}, {"threads"}]
     assert (base.plan.limits.launches, base.environment, new.environment) == (6, {}, {})
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        ("--base-transport shm --new-transport shm", "both variants are the same"),
-        ("--base-env A=1 --new-env A=1", "both variants are the same"),
-        ("--new-env A=1 --launches 5", "give --launches 6 or more"),
-    ],
-)
-def test_variants_that_cannot_be(words: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["compare", "oneway", "--interleave", *words.split(), "--store", str(tmp_path / "r.db")]
-    assert execute(command) == 2
-    assert why in " ".join(capsys.readouterr().err.split())
 
 
 def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:

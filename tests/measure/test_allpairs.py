@@ -142,7 +142,7 @@ def test_groups_of_hosts_are_distinguished_and_the_slow_pair_is_named(
 
 def test_both_ends_begin_together_at_any_distance_of_the_others(agent: Path, tmp_path: Path) -> None:
     """A rank waits for a message while it travels: the message is not there before the clock starts."""
-    measure(agent, tmp_path / "r.db", "twoway", "--precision", "99%", "--time", "3s")
+    measure(agent, tmp_path / "r.db", "twoway", "--precision", "99%", "--time", "3s", "--launches", "1")
     with Store.open(tmp_path / "r.db", readonly=True) as results:
         (series,) = Run(results, 1).series
         for rank in (0, 1):

@@ -138,7 +138,7 @@ def test_where_the_number_of_launches_is_fixed_there_are_no_more(
 def test_a_resumed_run_of_several_launches_makes_short_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One launch that had the whole time would be one value of the interval over launches."""
     path = tmp_path / "r.db"
-    _, _, before = measured(monkeypatch, path, None, more_launches=True, unsteady=8, time_s=30.0)
+    _, _, before = measured(monkeypatch, path, None, more_launches=True, unsteady=8, time_s=15.0)
     with Store.open(path) as store:
         run_id = running.resume("1", Lab(CATALOGUE, store, Silent())).run_id
         launches = Counter(each.launch_id for row in store.points(run_id) for each in store.measurements(row).values())

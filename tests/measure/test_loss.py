@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +13,6 @@ import pytest
 from tests.shared import finished
 from tests.worker.test_native import converse, measure
 
-from hockney.results.runs import Run
-from hockney.results.store import Store
 from hockney.worker.build import build_worker
 
 # On arrival: a drop on departure is an error of the send.
@@ -80,18 +77,6 @@ def test_other_patterns_come_to_their_end_too(lossy: str, pattern: str) -> None:
     answers, done = converse(Path("ip"), commands, *arguments)
     assert [a["kind"] for a in answers] == ["measure", "measure", "bye"], done.stderr
     assert sum(sum(answer["counters"]["lost"]) for answer in answers[:-1]) > 0
-
-
-def test_a_run_warns_of_counted_losses(lossy: str, tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "hockney", "run", "pingpong", "-t", "udp", "--bytes", "64", "--time", "3s"]
-    done = inside(lossy, *argv, "--store", str(tmp_path / "r.db"))
-    assert done.returncode in (0, 3), done.stderr  # 3: no interval in so little time
-    with Store.open(tmp_path / "r.db", readonly=True) as store:
-        (series,) = Run(store, 1).series
-        lost = sum(sum(measurement.counters["lost"]) for measurement in series.measurements)
-        assert series.figures()
-    assert 0 < lost <= dropped(lossy)
-    assert f"udp lost messages ({lost:,.0f} in pingpong)" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("pattern", ["funnel", "robpush"])

@@ -81,14 +81,6 @@ def test_a_finished_run_of_one_launch_goes_on_adding_sizes_unless_all_are_precis
     assert plan.refine == (refined if end is PointStatus.TIME_UP else frozenset())
 
 
-def test_a_complete_run_has_nothing_to_resume(catalogue: Catalogue, tmp_path: Path) -> None:
-    outcome = measure(catalogue, tmp_path / "r.db", SMALL, launches=2)
-    with Store.open(tmp_path / "r.db") as store:
-        store.set_status(outcome.run_id, SMALL, PointStatus.PRECISE)  # two launches may differ on a busy machine
-        with pytest.raises(UsageError, match="nothing to resume"):
-            running.resume("last", Lab(catalogue, store, Silent()))
-
-
 def test_resume_without_a_run_takes_the_last_that_is_unfinished(catalogue: Catalogue, tmp_path: Path) -> None:
     path = tmp_path / "r.db"
     stopped = measure(catalogue, path, SMALL, display=Silent(stop_after_rounds=3), precision=1e-6, time_s=60)

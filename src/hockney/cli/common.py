@@ -19,7 +19,7 @@ from hockney.cli.clashes import refuse_clashes
 from hockney.errors import ExitCode, HockneyError, UsageError, notice, unknown, working
 from hockney.render.streams import passing, remark
 from hockney.report.commands import named_store, program
-from hockney.units import parse_duration_s
+from hockney.units import parse_count, parse_duration_s
 
 if TYPE_CHECKING:
     from hockney.results.store import RunSummary
@@ -144,6 +144,31 @@ def things_to_run() -> Iterator[str]:
 # ---- options --------------------------------------------------------------------------------------------------------
 
 
+def read_count(what: str, most: int, word: str) -> int:
+    """A whole number from 1 to `most`. Raises UsageError."""
+    number = parse_count(word, most)
+    if number is None:
+        raise UsageError(f"'{word}' is not a number of {what}: write 1 to {most}, for example --{what} 6")
+    return number
+
+
+def count_of(what: str, most: int) -> Callable[[str], int]:
+    """The type of an option that takes such a number."""
+
+    def count(word: str) -> int:
+        return read_count(what, most, word)
+
+    return count
+
+
+def _parse_limit(word: str) -> int:
+    """The limit of a measurement in whole seconds. Raises UsageError."""
+    limit_s = parse_duration_s(word)
+    if not 1 <= limit_s <= 86400:
+        raise UsageError("--limit is not a time limit: write 1s to 24h")
+    return round(limit_s)
+
+
 def parse_label(label: str) -> str:
     """A label for a run. Raises UsageError for one that cannot name a run."""
     if label.isdecimal() or label == "last" or "~" in label:
@@ -154,6 +179,9 @@ def parse_label(label: str) -> str:
 
 
 duration_option = functools.partial(click.option, type=parse_duration_s, metavar="DURATION")
+limit_option = functools.partial(
+    click.option, "--limit", "timeout_s", type=_parse_limit, metavar="DURATION"
+)  # named as the field of the limits
 file_option = functools.partial(click.option, type=click.Path(dir_okay=False, path_type=Path), metavar="FILE")
 output_option = functools.partial(click.option, "-o", "--output", type=click.Path(path_type=Path), metavar="FILE")
 label_option = functools.partial(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The options of `hockney run` that both variants share.
 _SHARED = {
     *("transport", "ranks", "sizes", "options", "precision", "time_s", "launches", "hosts", "cpus"),
-    *("limit", "oversubscribe", "label"),
+    *("timeout_s", "oversubscribe", "label"),
 }
 _DEFAULTS = {  # help of options whose default is another than that of `run`
     "launches": "Number of launches of each variant. [default: 8]",
@@ -125,7 +125,7 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     transports = [given.pop(f"{side}_transport") for side in _SIDES]
     label = given.pop("label")
     given["hosts"] = given["hosts"] or ("local",)  # also in a batch job: its hosts are used only if named
-    given["launches"] = given["launches"] or "8"  # with six the interval is a quarter wider
+    given["launches"] = given["launches"] or 8  # with six the interval is a quarter wider
     given["time_s"] = given["time_s"] or 120.0
     common = read_options({"refine": False, **given})
     suite = find_suite(what, on_hosts=bool(common.placement.hosts))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hockney.cli.common import command, duration_option, host_options, label_option, quiet_option, transport_option
+from hockney.cli.common import (
+    command,
+    duration_option,
+    host_options,
+    label_option,
+    limit_option,
+    quiet_option,
+    transport_option,
+)
 from hockney.errors import ExitCode, UsageError
 from hockney.model import RunStatus
 from hockney.render.json import print_json
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 @host_options
 @transport_option(default="tcp", help="The transport: tcp or an MPI. Only tcp counts lost packets. [default: tcp]")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 2m]")
-@duration_option("--limit", "limit_s", help="Time limit of one measurement: more for a very slow host. [default: 10s]")
+@limit_option(help="Time limit of one measurement: more for a very slow host. [default: 10s]")
 @label_option()
 @quiet_option
 def health(
@@ -34,7 +42,7 @@ def health(
     store: Path | None,
     transport: str,
     time_s: float | None,
-    limit_s: float | None,
+    timeout_s: int | None,
     label: str | None,
     quiet: bool,
     **places: object,
@@ -48,7 +56,7 @@ def health(
     from hockney.analysis.health import health_of
     from hockney.cli.measuring import measuring
     from hockney.cli.progress import PairsDisplay
-    from hockney.cli.run_options import read_limit, read_placement
+    from hockney.cli.run_options import read_placement
     from hockney.measure.health import measure_health
     from hockney.render.text import show
     from hockney.report.documents.health import health_document, health_json
@@ -56,7 +64,7 @@ def health(
     from hockney.worker.catalogue import load
     from hockney.worker.points import RunOptions
 
-    limits = load_suite("health").limits(time_s=time_s, timeout_s=read_limit(limit_s))
+    limits = load_suite("health").limits(time_s=time_s, timeout_s=timeout_s)
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)
     if not asked.placement.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from hockney.cli.common import command, complete, label_option, pattern_option, transport_option
+from hockney.cli.common import command, complete, label_option, pattern_option, read_count, transport_option
 from hockney.errors import UsageError
 from hockney.files import named_bytes
 from hockney.model import IMPORTED
@@ -59,7 +59,7 @@ def import_(
     unknown, or needs an option. docs/import.md lists the pattern of each figure.
     """
     from hockney.cli.measuring import command_line
-    from hockney.cli.run_options import parse_pair, read_count
+    from hockney.cli.run_options import parse_pair
     from hockney.results.importing import ImportOptions, store_outputs
 
     for option, name in (("--transport", transport), ("--pattern", pattern)):

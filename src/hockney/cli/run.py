@@ -10,16 +10,18 @@ import click
 from hockney.cli.common import (
     command,
     complete,
+    count_of,
     duration_option,
     file_option,
     label_option,
+    limit_option,
     model_option,
     place_options,
     point_options,
     quiet_option,
     transports_option,
 )
-from hockney.units import parse_fraction
+from hockney.units import LAUNCHES_MAX, parse_fraction
 
 
 @command("run", example="hockney run pingpong -t shm,tcp,mpi --bytes 1:1M --precision 1%")
@@ -36,11 +38,12 @@ from hockney.units import parse_fraction
 @duration_option("--time", "time_s", help="Time for measuring. [default: 1m for each pattern]")
 @click.option(
     "--launches",
+    type=count_of("launches", LAUNCHES_MAX),
     metavar="NUMBER",
     help="At least this many launches, more while --time lasts. [patterns: 6]",
 )
 @place_options
-@duration_option("--limit", help="Time limit of one measurement. [default: --time, but 20s to 60s]")
+@limit_option(help="Time limit of one measurement. [default: --time, but 20s to 60s]")
 @click.option("--refine/--no-refine", default=None, help="Add sizes until the size of each jump is known exactly.")
 @click.option("--oversubscribe", is_flag=True, help="Also run points with more ranks than CPUs.")
 @click.option("--background", metavar="NAME[:N]", help="Also measure under incast, alltoall or bulk by N ranks.")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from hockney.cli.common import names
+from hockney.cli.common import names, read_count
 from hockney.errors import UsageError, unknown
 from hockney.machine.placement import can_pin, refuse_unusable
 from hockney.render.streams import remark
 from hockney.report.commands import typed
-from hockney.suites import LAUNCHES_MAX, Limits, Suite, builtin_names, load_suite, pattern_suite
-from hockney.units import RANKS_MAX, parse_count, parse_frequency_hz, parse_sizes, parse_time_ns
+from hockney.suites import Limits, Suite, builtin_names, load_suite, pattern_suite
+from hockney.units import RANKS_MAX, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.background import BACKGROUNDS
 from hockney.worker.catalogue import load, matches, native_patterns
 from hockney.worker.hosts import Host, current_allocation, parse_hosts, read_hostfile
@@ -68,7 +69,10 @@ def _check(suite: Suite) -> list[tuple[str, str]]:
 
 
 def read_options(words: Mapping[str, Any]) -> RunOptions:
-    """The options of `run`, by their parameters' names; `predict` has some of them. Raises UsageError."""
+    """The options of `run`, by their parameters' names; `predict` has some of them. Raises UsageError.
+
+    A word that needs no reading goes to the field with its name.
+    """
     transports, machine = names("--transport", words.get("transport", ())), words.get("machine")
     placement = read_placement(words)
     if ":" in (machine or ""):
@@ -78,29 +82,27 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     sizes = parse_sizes(",".join(words["sizes"])) if words["sizes"] else ()
     if background is not None and placement.map_by != "core" and not placement.hosts:
         raise UsageError("--background places all ranks itself: name the CPUs with --cpus, in place of --map")
-    return RunOptions(
-        transports=transports,
-        ranks=tuple(read_count("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
-        sizes=sizes or (() if deadline_ns is None else (1024,)),  # each size is a separate search
-        options=options,
-        placement=placement,
-        oversubscribe=bool(words.get("oversubscribe")),
-        refine=words.get("refine"),
-        machine=machine,
-        deadline_ns=deadline_ns,
-        background=background,
-        background_ranks=background_ranks,
-    )
+    read = {
+        "transports": transports,
+        "ranks": tuple(read_count("ranks", RANKS_MAX, word) for word in names("--ranks", words["ranks"])),
+        "sizes": sizes or (() if deadline_ns is None else (1024,)),  # each size is a separate search
+        "options": options,
+        "placement": placement,
+        "deadline_ns": deadline_ns,
+        "background": background,
+        "background_ranks": background_ranks,
+    }
+    return RunOptions(**{**_of(RunOptions, words), **read})
 
 
 def read_limits(suite: Suite, words: Mapping[str, Any]) -> Limits:
-    """The limits of a suite, with those of the options in their place. Raises UsageError."""
-    launches, given = words["launches"], {name: words[name] for name in ("time_s", "precision")}
-    return suite.limits(
-        **given,
-        launches=None if launches is None else read_count("launches", LAUNCHES_MAX, launches),
-        timeout_s=read_limit(words["limit"]),
-    )
+    """The limits of a suite, with those of the options in their place."""
+    return suite.limits(**_of(Limits, words))
+
+
+def _of(settings: type[RunOptions | Limits], words: Mapping[str, Any]) -> dict[str, Any]:
+    """The words that are fields of these settings."""
+    return {each.name: words[each.name] for each in fields(settings) if each.name in words}
 
 
 def _background(word: str | None) -> tuple[str | None, int | None]:
@@ -109,21 +111,6 @@ def _background(word: str | None) -> tuple[str | None, int | None]:
     if word is not None and name not in BACKGROUNDS:
         raise unknown("background", name, BACKGROUNDS)
     return name or None, read_count("ranks", RANKS_MAX, ranks) if colon else None
-
-
-def read_count(what: str, most: int, word: str) -> int:
-    """A whole number from 1 to `most`. Raises UsageError."""
-    number = parse_count(word, most)
-    if number is None:
-        raise UsageError(f"'{word}' is not a number of {what}: write 1 to {most}, for example --{what} 6")
-    return number
-
-
-def read_limit(limit_s: float | None) -> int | None:
-    """--limit in whole seconds. Raises UsageError."""
-    if limit_s is not None and not 1 <= limit_s <= 86400:
-        raise UsageError("--limit is not a time limit: write 1s to 24h")
-    return None if limit_s is None else round(limit_s)
 
 
 def read_placement(words: Mapping[str, Any]) -> Placement:

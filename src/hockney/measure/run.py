@@ -33,7 +33,7 @@ from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.results.store.lock import alone
 from hockney.results.traits import traits_json
 from hockney.stats.shift import LAUNCHES_MIN
-from hockney.suites import LAUNCHES_MAX
+from hockney.units import LAUNCHES_MAX
 from hockney.version import __version__
 from hockney.worker.build import build_worker, compiler_facts
 from hockney.worker.catalogue import Catalogue

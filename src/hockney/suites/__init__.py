@@ -27,6 +27,7 @@ from hockney.errors import unknown
 from hockney.suites.toml_models import FROM_FILE, Errors, listed, parsed, read_model, some, texts
 from hockney.units import (
     DURATION_MAX_S,
+    LAUNCHES_MAX,
     RANKS_MAX,
     START_LIMIT_S,
     parse_bytes,
@@ -34,8 +35,6 @@ from hockney.units import (
     parse_fraction,
     parse_sizes,
 )
-
-LAUNCHES_MAX = 1000
 
 _FOLDER = Path(__file__).parent
 _CACHE_SHARE = re.compile(r"(?:([1-9]\d{0,3})\*)?L([1-9])(?:/([1-9]\d{0,3}))?")
@@ -178,20 +177,14 @@ class Suite(BaseModel):
     published_ranks: StrictBool = False
     series: Annotated[tuple[SuiteSeries, ...], SOME]
 
-    def limits(
-        self,
-        *,
-        time_s: float | None = None,
-        precision: float | None = None,
-        launches: int | None = None,
-        timeout_s: int | None = None,
-    ) -> Limits:
-        """Its limits, with a command's in their place. The limit of a measurement follows from the time."""
-        limits = Limits(time_s or self.time_s, precision or self.precision, launches or self.launches or 0)
-        if timeout_s is None:
+    def limits(self, **asked: Any) -> Limits:
+        """Its limits, with those in their place that are not None. The limit of a measurement follows from the time."""
+        given = {name: value for name, value in asked.items() if value is not None}
+        limits = Limits(**{"time_s": self.time_s, "precision": self.precision, "launches": self.launches or 0, **given})
+        if "timeout_s" not in given:
             return replace(limits, timeout_s=round(min(max(20.0, limits.time_s), 60.0)), limit_adapts=True)
         # Loading a library's programs takes seconds, with any limit of a measurement.
-        return replace(limits, timeout_s=timeout_s, start_limit_s=max(10, timeout_s))
+        return replace(limits, start_limit_s=max(10, limits.timeout_s))
 
 
 def pattern_suite(*patterns: str, with_all_ranks: Collection[str] = ()) -> Suite:
