@@ -33,6 +33,7 @@ ROOMS = [
     "units",
     "files",
     "errors",
+    "version",
 ]
 LEVEL = {name: level for level, name in enumerate(reversed(ROOMS))}
 

@@ -18,7 +18,8 @@ VALUES = {  # of options that take no word
     "keep": "2",
     "max_slowdown": "5%",
     "precision": "1%",
-    "limit": "3s",
+    "timeout_s": "3s",
+    "launches": "6",
     "map_by": "node",
 }
 

@@ -39,7 +39,7 @@ SCREENS: list[tuple[str, ...]] = [
     *((words[0], str(run + 1), *words[1:]) for run in KINDS for words in OF_RUN),
     ("compare", "before", "after"), ("compare", "before", "after", "--all"), ("compare", "5", "6"),
     ("check", "--baseline", "monday", "--time", "300ms", "--patience", "100ms"), ("check", "--baseline", "6"),
-    ("compare", "--interleave", "pingpong", "-t", "shm", "--bytes", "8", "--time", "1s", "--launches", "6",
+    ("compare", "--interleave", "pingpong", "-t", "mpi", "--bytes", "8", "--time", "1s", "--launches", "6",
      "--new-env", "HOME=/nowhere"),
     # Errors with a remedy.
     ("show", "77"), ("show", "last~99"), ("run", "nosuch"), ("run", "pingpong", "-t", "nosuch"), ("run", "health"),

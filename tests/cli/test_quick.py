@@ -16,7 +16,7 @@ from tests.report.runs import store_quick
 from tests.shared import finished
 
 from hockney.cli import execute
-from hockney.cli.measuring import Output
+from hockney.cli.measuring import OutputOptions
 from hockney.render.json import JSON_VERSION
 from hockney.suites import Suite, load_suite
 from hockney.worker.libraries import MPI
@@ -136,12 +136,12 @@ def test_every_option_of_quick_has_its_effect(
 ) -> None:
     called: list[tuple[Any, ...]] = []
 
-    def measure_and_show(suite: Suite, asked: RunOptions, output: Output, **how: Any) -> int:
+    def measure_and_show(suite: Suite, asked: RunOptions, output: OutputOptions, **how: Any) -> int:
         called.append((output, suite.name, asked, how["label"]))
         return 0
 
     monkeypatch.setattr("hockney.cli.measuring.measure_and_show", measure_and_show)
     assert execute(["quick", "--store", "r.db", *words]) == 0
     limits = load_suite("quick").limits(time_s=20.0 if "20s" in words else None)
-    shown = Output("quick", Path("r.db"), **{"as_json": False, **output})
+    shown = OutputOptions("quick", Path("r.db"), **{"as_json": False, **output})
     assert called == [(shown, "quick", RunOptions(placement=where, limits=limits), label)]

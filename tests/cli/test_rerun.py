@@ -45,7 +45,7 @@ def test_the_command_of_a_run_takes_more_launches(command: str, kept: str) -> No
     _, name, *arguments = fix.argv
     of_group = hockney.get_command(click.Context(hockney), name)
     assert of_group is not None
-    assert of_group.make_context(name, arguments).params["launches"] == "10"
+    assert of_group.make_context(name, arguments).params["launches"] == 10
 
 
 def test_commands_are_printed_as_the_launcher_of_a_checkout_was_started(
@@ -136,7 +136,7 @@ def test_a_run_of_health_which_has_one_launch_asks_for_all_pairs() -> None:
     )
     argv = more_launches(1, info, 6).argv
     assert argv == ("hockney", "run", "allpairs", "-t", "tcp", "--hosts", "n1,n2", "--launches", "6")
-    assert run.make_context("run", list(argv[2:])).params["launches"] == "6"
+    assert run.make_context("run", list(argv[2:])).params["launches"] == 6
 
 
 @pytest.mark.parametrize("name", ["--json", "--"])

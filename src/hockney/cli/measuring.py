@@ -43,7 +43,7 @@ from hockney.worker.points import RunOptions
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """Where the results of a command go, and how they are shown: as JSON, and in a CSV file and a report too."""
 
     command: str
@@ -63,7 +63,7 @@ class Output:
             raise UsageError(f"{self.report}: charts are of a stored run; write them with {typed('report', '--help')}")
 
 
-def measure_and_show(suite: Suite, asked: RunOptions, output: Output, *, label: str | None = None) -> int:
+def measure_and_show(suite: Suite, asked: RunOptions, output: OutputOptions, *, label: str | None = None) -> int:
     """Measure a suite and show the result; returns the exit code.
 
     `quick` prints the data sheet, the suite of a report its tables, all pairs of ranks their matrix. Other suites print
@@ -79,7 +79,7 @@ def measure_and_show(suite: Suite, asked: RunOptions, output: Output, *, label: 
         return _show(running.measure(plan, lab, label=label), lab, output)
 
 
-def resume_and_show(reference: str, output: Output) -> int:
+def resume_and_show(reference: str, output: OutputOptions) -> int:
     """Continue a stored run, "": the last unfinished, and show the result; returns the exit code. Raises as above."""
     output.refuse()
     with measuring(output.command, output.store, load(), create=False, quiet=output.quiet) as lab:
@@ -105,7 +105,7 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
     return ExitCode.DONE
 
 
-def _show(outcome: RunOutcome, lab: Lab, output: Output) -> int:
+def _show(outcome: RunOutcome, lab: Lab, output: OutputOptions) -> int:
     results, catalogue = lab.store, lab.catalogue
     run = Run(results, outcome.run_id)
     tables = tables_of(run)

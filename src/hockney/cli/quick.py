@@ -33,7 +33,7 @@ def quick(
     transport that can run here. The run is stored: `hockney show last` shows the sheet again, with --all all of
     its figures. A label that several runs share names the newest.
     """
-    from hockney.cli.measuring import Output, measure_and_show
+    from hockney.cli.measuring import OutputOptions, measure_and_show
     from hockney.cli.run_options import read_placement
     from hockney.suites import load_suite
     from hockney.worker.points import RunOptions
@@ -42,5 +42,5 @@ def quick(
     asked = RunOptions(placement=read_placement(places), limits=suite.limits(time_s=time_s))
     if asked.placement.hosts:  # within one host they show little, and would cost the other transports time
         suite = suite.model_copy(update={"transports": (*suite.transports, "udp", "pvm")})
-    output = Output("quick", store, as_json, quiet, report=report, verbose=verbose)
+    output = OutputOptions("quick", store, as_json, quiet, report=report, verbose=verbose)
     return measure_and_show(suite, asked, output, label=label)

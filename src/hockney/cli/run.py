@@ -72,10 +72,10 @@ def run(
     **words: object,
 ) -> int:
     """Measure a suite or some patterns."""
-    from hockney.cli.measuring import Output, measure_and_show, resume_and_show, show_plan
+    from hockney.cli.measuring import OutputOptions, measure_and_show, resume_and_show, show_plan
     from hockney.cli.run_options import find_suite, read_limits, read_options
 
-    output = Output("run", store, as_json, quiet, csv)
+    output = OutputOptions("run", store, as_json, quiet, csv)
     if resume is not None:
         return resume_and_show(resume, output)
     asked = read_options(words)
