@@ -134,12 +134,11 @@ def test_the_map_and_the_interface_of_hosts_are_in_the_plan(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "points"),
     [
-        ("-t tcp,shm", {("tcp", 2), ("tcp/2", 2), ("tcp", 3)}),  # shm: skipped
         ("-t tcp --per-node 1,2", {("tcp/1", 2), ("tcp/2", 2), ("tcp/2", 3)}),  # three ranks: more than one on each
         ("-t tcp/2,tcp:spin/1", {("tcp/2", 2), ("tcp/2", 3), ("tcp:spin/1", 2)}),
     ],
 )
-def test_two_ranks_are_measured_between_hosts_and_within_one(
+def test_ranks_fill_hosts_as_an_option_or_the_name_of_a_transport_says(
     words: str, points: set[tuple[str, int]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     shown = document(capsys, *f"run oneway --bytes 8 -n 2,3 --time 30s --dry-run --json --hosts a,b {words}".split())

@@ -520,16 +520,6 @@ def test_a_plan_whose_first_round_goes_far_beyond_its_time_is_refused_with_the_t
     assert planned(0.001, {**series, "ranks": [2, 3]}) == 12
 
 
-def test_across_hosts_other_transports_are_named() -> None:
-    """An MPI too, although -t shm loads none."""
-    plan = make_plan(
-        suite(pattern="pingpong"), RunOptions(placement=Placement(hosts=parse_hosts("n1,n2"))), load(["shm"])
-    )
-    assert plan.points == ()
-    (skipped,) = plan.skipped
-    assert skipped.reason == "the transport works within one host; across hosts use -t mpi or tcp or udp"
-
-
 @pytest.mark.parametrize(
     ("hosts", "ranks"), [(("n1", "n2", "n3"), (3, 2)), (("n1:2", "n2:3"), (5, 4)), (("n1",), (2, 2)), ((), (8, 8))]
 )
