@@ -25,7 +25,7 @@ from hockney.cli.run_options import find_suite
 from hockney.cli.schemas import anchor
 from hockney.errors import ExitCode
 from hockney.machine.files import rows_of
-from hockney.report.inventory import Pairing, take_inventory
+from hockney.report.documents.inventory import Pairing, take_inventory
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.stats.states import CONTENTION
 from hockney.suites import Suite, SuiteSeries

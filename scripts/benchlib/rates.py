@@ -34,7 +34,7 @@ from hockney.machine.facts import facts
 from hockney.machine.placement import usable_cpus
 from hockney.measure.check import PATIENCE_S
 from hockney.measure.plan import Plan
-from hockney.report.changes import range_sentence
+from hockney.report.documents.comparison import range_sentence
 from hockney.results.store import Store
 from hockney.worker.catalogue import Catalogue, load
 

@@ -16,7 +16,7 @@ from tests.cli.support import FACTS, Cli
 
 from hockney.measure.plan import Plan
 from hockney.model import Definition, Point, RunStatus
-from hockney.report.rates import rates_table
+from hockney.report.documents.rates import rates_section
 from hockney.results.rates import HighestRates, SustainedRate, at_rate
 from hockney.results.store import Store
 from hockney.units import format_rate
@@ -225,7 +225,7 @@ def test_of_equal_rates_the_fewest_in_flight_are_named_and_a_clearly_shorter_p50
         SustainedRate(point, 1000 - count, 2000, "deadline", 1e7, False, True, 1e6, 1e3 * p50, 1e7, None)
         for count, (point, p50) in enumerate(zip(points, p50_us, strict=True))
     ]
-    best, *_ = rates_table(HighestRates(1e6, tuple(rates))).notes
+    best, *_ = rates_section(HighestRates(1e6, tuple(rates))).notes
     more = f" (in_flight={quickest} has the shortest p50)" if quickest else ""
     assert best.startswith("pushfarm in_flight=1 of 1 KiB on unix, 3 ranks: 1.00 k/s is the highest, with 2 others")
     assert best.endswith(f" within 2 %{more}.")

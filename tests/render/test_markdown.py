@@ -8,18 +8,19 @@ from hockney.render.markdown import markdown
 from hockney.report.document import (
     Block,
     Bullet,
+    Cell,
     Column,
     Group,
     Item,
     Matrix,
     More,
     Plot,
+    Section,
     Sentence,
     Table,
     Text,
     Title,
 )
-from hockney.report.table import Cell, TextTable
 
 
 @pytest.mark.parametrize(
@@ -36,8 +37,15 @@ from hockney.report.table import Cell, TextTable
             "|  | time |\n| --- | ---: |\n| **here** |  |\n| a\\|b | 1 us |\n",
         ),
         (
-            TextTable("Load", ("what", "p50"), ((Cell("tcp"), Cell("1 us", "±2%")),), lead="Idle.", notes=("Note.",)),
-            "## Load\n\nIdle.\n\n| what | p50 |\n| --- | ---: |\n| tcp | 1 us ±2% |\n\nNote.\n",
+            Section(
+                "Load",
+                (
+                    Text("Idle."),
+                    Table(["what", Column("p50", right=True)], [["tcp", Cell("1 us", "±2%")]]),
+                    Text("Note."),
+                ),
+            ),
+            "## Load\n\na\n\n|  | p50 |\n| --- | ---: |\n| tcp | 1 us ±2% |\n",
         ),
         (
             Matrix("All pairs", ["n1", "n2"], [[None, 183.0], [1200.0, None]], "ns"),

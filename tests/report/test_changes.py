@@ -10,12 +10,13 @@ from tests.builders import make_info, make_point
 
 from hockney.analysis.compare import Verdict
 from hockney.analysis.compare.values import Comparison, Difference, Range, Reason, ReasonCode, SeriesChange
-from hockney.report.changes import (
+from hockney.report.documents.comparison import (
     bound_text,
     change_text,
     counts_text,
     footer,
     names_of,
+    notes,
     only_in_sentence,
     protocol_text,
     range_name,
@@ -23,7 +24,6 @@ from hockney.report.changes import (
     states_sentence,
     times_text,
 )
-from hockney.report.documents.comparison import notes
 from hockney.stats.shift import Shift
 
 

@@ -13,8 +13,8 @@ from tests.builders import make_library, make_pattern, make_transport
 from hockney.cli import execute
 from hockney.machine import placement
 from hockney.model import Point
-from hockney.report import inventory
-from hockney.report.inventory import take_inventory
+from hockney.report.documents import inventory
+from hockney.report.documents.inventory import take_inventory
 from hockney.worker.catalogue import Catalogue, OptionInfo
 from hockney.worker.errors import NoCompiler
 from hockney.worker.launch import LAUNCHERS

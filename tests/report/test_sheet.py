@@ -21,9 +21,8 @@ from hockney.render.text import show
 from hockney.report.classic.values import format_figure
 from hockney.report.documents.plan import idle_hosts_text
 from hockney.report.documents.sheet import sheet_as_json, sheet_document
-from hockney.report.names import readable_name, readable_names
 from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
-from hockney.report.words import figure_text, percent_text
+from hockney.report.words import figure_text, percent_text, readable_name, readable_names
 from hockney.results.runs import open_results
 from hockney.results.store import Store
 from hockney.stats.interval import Estimate

@@ -17,12 +17,13 @@ from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.predict.fit import figures_of
 from hockney.cli import execute
+from hockney.report.documents.sheet import sheet_table
 from hockney.report.findings import grouped
+from hockney.report.notes import padded
 from hockney.report.page.curves import curves_of
 from hockney.report.page.findings import findings_of
 from hockney.report.page.material import material_of
 from hockney.report.page.pictures import _points
-from hockney.report.page.tables import sheet_table
 from hockney.report.sheet import COLUMNS, make_sheet
 from hockney.report.words import cell_text
 from hockney.results.export import write_csv, write_json
@@ -135,11 +136,10 @@ def test_the_page_and_its_pictures_draw_the_figures_that_are_shown(run: Run) -> 
     assert set(expected) == {("null", "pingpong", 8)}, "the harness is on no curve"
 
 
-def test_the_sheet_and_its_table_on_the_page_have_the_figures_that_are_shown(results: Results, run: Run) -> None:
+def test_the_sheet_and_its_table_have_the_figures_that_are_shown(run: Run) -> None:
     figures = {key_of(series.shown): series.shown for series in run.series if series.shown is not None}
-    sheet, table = make_sheet(run), sheet_table(material_of(results, run, [], lambda fix: " ".join(fix.argv)))
-    assert table is not None
-    cells = {row[0].text.partition(" (")[0].rstrip("°"): row[1:] for row in table.rows}
+    sheet = make_sheet(run)
+    cells = {row[0].rstrip("°"): row[1:] for row in sheet_table(sheet).rows}
     for row in sheet.rows:
         kinds = {"latency_ns": ("pingpong", 8), "barrier_ns": ("barrier", 0)}
         for name, unit in (("bandwidth_bytes_per_s", "oneway"), ("bidirectional_bytes_per_s", "twoway")):
@@ -155,8 +155,7 @@ def test_the_sheet_and_its_table_on_the_page_have_the_figures_that_are_shown(res
             assert (value.value, value.low, value.high) == told(figure.time, "")[:3]
             assert (value.over, value.is_mixed) == (figure.interval_over, figure.is_mixed)
         for column, cell in zip(COLUMNS, cells[row.name], strict=True):
-            shown_text, bounds = column.texts(row.values[column.key])
-            assert (cell.text, cell.spread) == (shown_text, bounds + row.marks(column.key))
+            assert cell == padded(*column.texts(row.values[column.key]), row.marks(column.key))
 
 
 def test_explain_and_predict_use_the_figures_that_are_shown(run: Run) -> None:
@@ -225,14 +224,14 @@ def test_findings_have_one_order_and_their_number_is_that_of_the_listed_ones(
     with open_results(quick) as results:
         run = results.run()
         groups = grouped(explain_run(run).findings)
-        items = findings_of(material_of(results, run, [], lambda fix: " ".join(fix.argv)), ()).items
+        items = findings_of(material_of(results, run, []), ()).items
     assert len(items) == len(groups) > 3
     assert [item.is_problem for item in items] == sorted((item.is_problem for item in items), reverse=True)
     screens = []
     for command in (["explain"], ["show"]):
         assert execute([*command, "--store", str(quick)]) == 0
         screens.append(" ".join(capsys.readouterr().out.split()))
-        places = [screens[-1].find(f"- {item.about}: {item.title}.") for item in items]
+        places = [screens[-1].find(f"- {item.texts.about}: {item.texts.title}.") for item in items]
         listed = [place for place in places if place >= 0]
         assert listed == sorted(listed)
         assert listed
@@ -254,8 +253,8 @@ def test_the_screens_print_the_figures_that_are_shown(run: Run, path: Path, caps
             assert f" {cell} " in texts[1]
 
 
-def test_a_cell_is_printed_alike_on_every_screen_and_on_the_page(
-    results: Results, run: Run, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_cell_is_printed_alike_on_every_screen(
+    run: Run, path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where there is room: a narrow sheet has both ends alone."""
     monkeypatch.setenv("COLUMNS", "300")
@@ -263,16 +262,13 @@ def test_a_cell_is_printed_alike_on_every_screen_and_on_the_page(
     for options in ((), ("--all",), ("--states",), ("--by-size",)):
         assert execute(["show", *options, "--store", str(path)]) == 0
         screens[options] = f" {' '.join(capsys.readouterr().out.split())} "
-    table = sheet_table(material_of(results, run, [], lambda fix: " ".join(fix.argv)))
-    assert table is not None
     kinds = set()
-    for row, cells in zip(make_sheet(run).rows, table.rows[-len(make_sheet(run).rows) :], strict=True):
-        for column, page in zip(COLUMNS, cells[1:], strict=True):
+    for row in make_sheet(run).rows:
+        for column in COLUMNS:
             value = row.values[column.key]
             if value is None or column.is_fitted:
                 continue
             cell = " ".join(filter(None, column.texts(value)))
-            assert str(page).startswith(cell)
             assert [options for options, screen in screens.items() if f" {cell} " not in screen] == []
             kinds.add((value.is_range, "(" in cell))
     assert kinds >= {(False, False), (True, True)}

@@ -10,7 +10,7 @@ import click
 from hockney.cli.common import command, complete
 from hockney.errors import UsageError, unknown
 from hockney.render.json import print_json
-from hockney.report.names import readable_names
+from hockney.report.words import readable_names
 from hockney.results.runs import open_results
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hockney.render.json import print_document, print_json
 from hockney.render.text import show
 
 if TYPE_CHECKING:
-    from hockney.report.inventory import Entry, Inventory
+    from hockney.report.documents.inventory import Entry, Inventory
 
 _KINDS = ("suites", "patterns", "transports", "launchers", "machines")
 _MATRIX, _SCHEMAS = "matrix", "schemas"
@@ -46,8 +46,7 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         print_document(schema())
         return ExitCode.DONE
     from hockney.machine.placement import usable_cpus
-    from hockney.report.documents.inventory import inventory_document
-    from hockney.report.inventory import take_inventory
+    from hockney.report.documents.inventory import inventory_document, take_inventory
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
     code = ExitCode.INCOMPLETE if inventory.fault and kind in ("patterns", "transports", _MATRIX) else ExitCode.DONE

@@ -13,7 +13,6 @@ from hockney.errors import UsageError
 from hockney.render.json import print_json
 from hockney.render.streams import remark
 from hockney.render.text import show
-from hockney.report.commands import command_line
 from hockney.report.document import Text
 from hockney.results.runs import Results, Run, open_results
 
@@ -92,7 +91,7 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
         from hockney.report.page.pictures import picture_named, pictures_of
 
         write = writer(form)
-        material = material_of(results, runs[0], runs[1:], command_line)
+        material = material_of(results, runs[0], runs[1:])
         pictures = pictures_of(material)
         if is_one_chart(output):
             return write(drawn(picture_named(pictures, output.stem), material.color_of), output)
@@ -101,12 +100,12 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
         from hockney.render.markdown import markdown
         from hockney.report.documents.report import report_document
 
-        text = markdown(report_document(results, runs, command_line))
+        text = markdown(report_document(results, runs))
     else:
         from hockney.render.html.page import html_page
         from hockney.report.page import page_of
 
-        text = html_page(page_of(results, runs[0], runs[1:], command_line))
+        text = html_page(page_of(results, runs[0], runs[1:]))
     with written(output) as stream:
         stream.write(text)
     return len(text.encode())

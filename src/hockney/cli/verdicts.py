@@ -18,8 +18,17 @@ from hockney.errors import ExitCode
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
-from hockney.report import changes
-from hockney.report.documents.comparison import NOTES_MAX, comparison_json, notes
+from hockney.report.documents.comparison import (
+    NOTES_MAX,
+    bound_text,
+    change_percent,
+    comparison_json,
+    notes,
+    only_in_sentence,
+    range_sentence,
+    range_sentences,
+    states_text,
+)
 from hockney.report.words import cell_text
 from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
@@ -68,7 +77,7 @@ def report_of(comparison: Comparison, sampled_s: Mapping[Point, float] = Mapping
     is_open = comparison.counts[Verdict.INCONCLUSIVE] or comparison.only_base or comparison.other_cpu
     code = ExitCode.WORSE if comparison.counts[Verdict.SLOWER] else ExitCode.INCOMPLETE if is_open else ExitCode.DONE
     failing = [alike for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
-    lines = changes.range_sentences(failing, comparison)
+    lines = range_sentences(failing, comparison)
     lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
     is_changed = any(each.what.startswith(VARIABLE) for each in comparison.differences)
     lines += notes(comparison)[: NOTES_MAX if code != ExitCode.DONE else is_changed]
@@ -89,8 +98,8 @@ def _summary(comparison: Comparison) -> str:
     inconclusive = counts[Verdict.INCONCLUSIVE] + len(comparison.only_base)
     fine = counts[Verdict.SAME] + counts[Verdict.FASTER]
     again = f", {comparison.judged_again} judged again" if comparison.judged_again else ""
-    limit = changes.percent_text(comparison.margin).replace(".0", "")
-    hidden = f" ({changes.bound_text('slowdown', widest.reach - 1)})" if (widest := comparison.widest) else ""
+    limit = change_percent(comparison.margin).replace(".0", "")
+    hidden = f" ({bound_text('slowdown', widest.reach - 1)})" if (widest := comparison.widest) else ""
     return (
         f"{counts[Verdict.SLOWER]} slower, {fine} ok{hidden}, {inconclusive} inconclusive{again}: "
         f"run {comparison.new} against run {comparison.base}, limit {limit}"
@@ -112,7 +121,7 @@ def _hidden_json(comparison: Comparison) -> dict[str, Any] | None:
     if hidden is None:
         return None
     group, name = _case_name(hidden.point)
-    sentence = f"{group}, {name}: {changes.bound_text('slowdown', hidden.reach - 1)}"
+    sentence = f"{group}, {name}: {bound_text('slowdown', hidden.reach - 1)}"
     return {"sentence": sentence, "ratio": hidden.reach, "point": hidden.point}
 
 
@@ -122,7 +131,7 @@ def _cases(comparison: Comparison, sampled_s: Mapping[Point, float]) -> list[JUn
         JUnitCase(
             *_case_name(change.point),
             _JUNIT_KINDS.get(change.verdict, ""),
-            changes.range_sentence(replace(alike, changes=(change,)), comparison),
+            range_sentence(replace(alike, changes=(change,)), comparison),
             _figures(change, comparison),
             sampled_s.get(change.point, 0.0),
         )
@@ -130,7 +139,7 @@ def _cases(comparison: Comparison, sampled_s: Mapping[Point, float]) -> list[JUn
         for change in alike.changes
     ]
     cases += [
-        JUnitCase(*_case_name(point), "skipped", changes.only_in_sentence(comparison.base, [point]))
+        JUnitCase(*_case_name(point), "skipped", only_in_sentence(comparison.base, [point]))
         for point in comparison.only_base
     ]
     if comparison.other_cpu:
@@ -140,7 +149,7 @@ def _cases(comparison: Comparison, sampled_s: Mapping[Point, float]) -> list[JUn
 
 def _figures(change: SeriesChange, comparison: Comparison) -> dict[str, float | str | None]:
     ratio = change.shift and {"ratio": change.shift.ratio, "low": change.shift.low, "high": change.shift.high}
-    state = changes.states_text(change, comparison) if change.states else None
+    state = states_text(change, comparison) if change.states else None
     return {"base_ns": change.base_ns, "new_ns": change.new_ns, **(ratio or {}), "state": state}
 
 

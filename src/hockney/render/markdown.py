@@ -15,12 +15,12 @@ from hockney.report.document import (
     Matrix,
     More,
     Plot,
+    Section,
     Sentence,
     Table,
     Text,
     Title,
 )
-from hockney.report.table import TextTable
 from hockney.units import counted, format_bytes, printable
 
 _MARKS = re.compile(r"([\\`*\[\]|#~]|(?<!\w)_|_(?!\w))")  # within a word, _ is a letter
@@ -46,14 +46,9 @@ def _lines(block: Block) -> Iterator[str]:
         case Bullet(text=text, below=below, others=others):
             yield f"- {' '.join(map(_prose, filter(None, (text, *below))))}"
             yield from (f"  - {_prose(other)}" for other in others)
-        case Table(columns=columns, rows=rows):
+        case Table(rows=rows):
             yield from ("", f"**{_plain(block.heading)}**", "") if block.heading else ()
-            yield from _table([Column(each) if isinstance(each, str) else each for each in columns], rows)
-        case TextTable(title=title, columns=names, texts=rows, notes=notes, lead=lead):
-            yield from _lines(Title(title))
-            yield from ("", _prose(lead), "")
-            yield from _table([Column(name, number not in block.keys) for number, name in enumerate(names)], rows)
-            yield from (line for note in notes for line in _lines(Text(note)))
+            yield from _table(block.heads, rows)
         case Matrix():
             yield from _lines(Title(block.title))
             yield from _matrix(block)
@@ -66,6 +61,8 @@ def _lines(block: Block) -> Iterator[str]:
             yield from _table([Column("size"), *(Column(name, right=True) for name in curves)], rows)
         case Group(blocks=blocks):
             yield from (line for each in blocks for line in _lines(each))
+        case Section(title=title, blocks=blocks):
+            yield from (line for each in (Title(title), *blocks) for line in _lines(each))
         case More(option=option, counts=counts):
             more = ", ".join(counted(count, noun) for noun, count in counts.items() if count)
             yield from ("", f"More with {option}: {more}.", "") if more else ()

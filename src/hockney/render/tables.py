@@ -21,7 +21,7 @@ def table_lines(table: Table, style: Style, *, fits: bool, heading: Callable[[],
 
     The lines of the `heading` are above each part.
     """
-    columns = [Column(column) if isinstance(column, str) else column for column in table.columns]
+    columns = table.heads
     blocks: list[tuple[str, list[list[str]]]] = [("", [])]
     for row in table.rows:
         if isinstance(row, str):

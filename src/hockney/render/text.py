@@ -22,20 +22,19 @@ from hockney.render.terminal import is_colored, is_fitted, line_width, text_widt
 from hockney.report.document import (
     Block,
     Bullet,
-    Column,
     Document,
     Group,
     Item,
     Matrix,
     More,
     Plot,
+    Section,
     Sentence,
     Table,
     Text,
     Title,
     Tone,
 )
-from hockney.report.table import TextTable
 from hockney.units import counted, printable
 
 _CUT = " …"
@@ -105,8 +104,6 @@ def _lines(block: Block, *, is_first: bool = False) -> list[str]:
         case Table():
             heading = (lambda: ["", *_title(block.heading)]) if block.heading else list
             return table_lines(block, style, fits=block.fits or is_fitted(), heading=heading)
-        case TextTable():
-            return _text_table(block, is_first=is_first)
         case Plot():
             lines = plot_lines(block.curves, block.unit)
             return [*_lines(Title(block.title), is_first=is_first), *lines] if lines else []
@@ -115,12 +112,16 @@ def _lines(block: Block, *, is_first: bool = False) -> list[str]:
             lines = _lines(figure_table(block)) if is_small else heat_lines(block)
             return [*_lines(Title(block.title), is_first=is_first), *lines]
         case Group(blocks=blocks):
-            return [
-                line for number, each in enumerate(blocks) for line in _lines(each, is_first=is_first and not number)
-            ]
+            return _all_lines(blocks, is_first=is_first)
+        case Section(title=title, blocks=blocks):
+            return _all_lines((Title(title), *blocks), is_first=is_first)
         case More():
             return [""]  # the line that it may take
     raise TypeError(f"{type(block).__name__} has no text")
+
+
+def _all_lines(blocks: Sequence[Block], *, is_first: bool) -> list[str]:
+    return [line for number, each in enumerate(blocks) for line in _lines(each, is_first=is_first and not number)]
 
 
 def _title(text: str, beside: str = "") -> list[str]:
@@ -149,18 +150,6 @@ def _bullet(bullet: Bullet) -> list[str]:
 def _parts(text: str, below: Sequence[str]) -> tuple[list[str], list[str]]:
     under = [line for part in below if part for line in wrapped(part, first="  ", rest="    ")]
     return wrapped(text, first="- ", rest="  "), under
-
-
-def _text_table(table: TextTable, *, is_first: bool) -> list[str]:
-    lines = _lines(Title(table.title), is_first=is_first)
-    columns = [
-        Column(
-            name, index > 0, wrap=not index, key=name in ("what", "size"), tone="strong" if name == table.bold else ""
-        )
-        for index, name in enumerate(table.columns)
-    ]
-    lines += table_lines(Table(columns, table.texts), style, fits=table.fits or is_fitted())
-    return lines + [""] * bool(table.notes) + [line for note in table.notes for line in _lines(Text(note))]
 
 
 def _styled(lines: Sequence[str], tone: Tone = "") -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hockney.machine.files import rows_of
-from hockney.report.pairs import PairValues
+from hockney.report.documents.pairs import PairValues
 from hockney.stats import Estimate
 
 Unit = Literal["ns", "bytes", "bytes/s", "count", "share", "ratio", "unix_s", "percentile", ""]

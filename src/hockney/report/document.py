@@ -6,7 +6,7 @@ Blocks hold sentences and cells, and know neither the width of a screen nor a ru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Tone = Literal["", "strong", "quiet", "caution", "error"]
@@ -71,9 +71,22 @@ class Bullet(Block):
     lines_max: int | None = None
 
 
+class Cell(str):
+    """A cell of a table with its parts: a figure and its interval; `is_best`: of its column, or not told apart."""
+
+    figure: str
+    interval: str
+    is_best: bool
+
+    def __new__(cls, figure: str, interval: str = "", *, is_best: bool = False) -> Cell:
+        cell = super().__new__(cls, f"{figure} {interval}" if interval else figure)
+        cell.figure, cell.interval, cell.is_best = figure, interval, is_best
+        return cell
+
+
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table; `definition` is what its cells are.
 
     On a narrow screen, the cells of `wrap` columns are broken into lines and `optional` columns are hidden. If that is
     not enough, several tables are printed, each with the `key` columns (by default the first). No figure is cut.
@@ -85,6 +98,7 @@ class Column:
     optional: bool = False
     key: bool = False
     tone: Tone = ""
+    definition: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,12 @@ class Table(Block):
     fits: bool = False
     narrow: Sequence[Sequence[str] | str] = ()
     heading: str = ""
+
+    @property
+    def heads(self) -> list[Column]:
+        """All columns as such; the first is the key if none is."""
+        known = [Column(each) if isinstance(each, str) else each for each in self.columns]
+        return known if any(each.key for each in known) or not known else [replace(known[0], key=True), *known[1:]]
 
 
 @dataclass(frozen=True)
@@ -135,6 +155,24 @@ class Group(Block):
 
 
 @dataclass(frozen=True)
+class Section(Block):
+    """Blocks below their title; on a page they are folded unless the section `is_open`."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    is_open: bool = False
+
+    @property
+    def tables(self) -> list[Table]:
+        return [block for block in self.blocks if isinstance(block, Table)]
+
+    @property
+    def notes(self) -> list[str]:
+        """The sentences below its tables, or above."""
+        return [block.text for block in self.blocks if isinstance(block, Text)]
+
+
+@dataclass(frozen=True)
 class More(Block):
     """The line that counts what was left out, and says which option prints it; `counts` are of what never was in."""
 
@@ -159,5 +197,7 @@ def document(blocks: Iterable[Block], lines_max: int | None = None) -> Document:
 
 
 def records(columns: Mapping[Column, Callable[[Any], str]], members: Iterable[Any], *, fits: bool = False) -> Table:
-    """A table with a row for each member; each column has the function that makes its text."""
-    return Table([*columns], [[text(member) for text in columns.values()] for member in members], fits=fits)
+    """A table with a row for each member; each column has the function that makes its text, and one at least."""
+    rows = list(members)
+    shown = {column: text for column, text in columns.items() if any(map(text, rows))}
+    return Table([*shown], [[text(row) for text in shown.values()] for row in rows], fits=fits)

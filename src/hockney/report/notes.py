@@ -9,7 +9,7 @@ from hockney.analysis.repeat import further
 from hockney.errors import Fix
 from hockney.model import Point, PointStatus, Warning_
 from hockney.report.commands import fix_text, typed
-from hockney.report.document import Block, Text, Title
+from hockney.report.document import Block, Cell, Text, Title
 from hockney.report.words import RANGE_MARK, SHORT_MARK, size_text
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
@@ -64,10 +64,10 @@ def one_launch(overs: Iterable[str | None]) -> Iterator[Block]:
         yield Text("Intervals are within one launch." if len(kinds) == 1 else "Some intervals are within one launch.")
 
 
-def padded(shown: str, bounds: str, mark: str = "") -> str:
+def padded(shown: str, bounds: str, mark: str = "", *, is_best: bool = False) -> Cell:
     """A cell, `41.9 ns ±2% °`, in which bounds of one and of two digits are as wide."""
     width = 0 if bounds == RANGE_MARK else 4
-    return f"{shown} {bounds:<{width}}{mark}" if bounds else shown + mark
+    return Cell(shown, f"{bounds:<{width}}{mark}", is_best=is_best) if bounds else Cell(shown + mark, is_best=is_best)
 
 
 def fixed(fix: Fix | None) -> str:

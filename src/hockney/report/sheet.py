@@ -17,8 +17,7 @@ from hockney.analysis.explain.layers import LATENCY_BYTES, Layer, layers_between
 from hockney.analysis.explain.read import curves_of
 from hockney.analysis.pairs import FARTHEST
 from hockney.model import PointStatus, RunInfo, Warning_
-from hockney.report.names import placements, plain_names
-from hockney.report.words import NOTHING, RANGE_MARK, SHORT_MARK, figure_text
+from hockney.report.words import NOTHING, RANGE_MARK, ROUGH, SHORT_MARK, figure_text, placements, plain_names
 from hockney.results.figures import Figure
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run, Series
@@ -171,6 +170,19 @@ class SheetColumn:
             return "~" * (value.relative > 0.25) + self.text_of(value.value), ""
         shown, bounds = figure_text(value, self.text_of, is_range=value.is_range)
         return shown + SHORT_MARK * value.is_short, bounds
+
+    def best(self, values: Iterable[Value | None]) -> list[Value]:
+        """Those of its values that are the best, or not told apart from it; rough ones and those of fits never are."""
+        known = [value for value in values if value is not None and not self.is_fitted]
+        if not known:
+            return []
+        if self.unit == "ns":
+            limit = min(known, key=lambda value: value.value).high
+            best = [value for value in known if value.low <= limit]
+        else:
+            limit = max(known, key=lambda value: value.value).low
+            best = [value for value in known if value.high >= limit]
+        return [value for value in best if value.relative <= ROUGH]
 
     @property
     def text_of(self) -> Callable[[float], str]:

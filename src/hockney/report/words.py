@@ -1,22 +1,22 @@
-"""Words about a run that several forms of output share: the machine, where ranks ran, and the width of intervals."""
+"""Words about a run that several forms of output share: machine, transports, where ranks ran, width of intervals."""
 
 from __future__ import annotations
 
 import math
 import re
 import statistics
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.machine.files import format_cpus, named_cpus
-from hockney.model import Point
+from hockney.model import Launch, Point, split_placed
 from hockney.stats import ROUNDING
 from hockney.stats.interval import Estimate
 from hockney.stats.npb import ft_class
 from hockney.units import counted, format_bytes
 
 if TYPE_CHECKING:
-    from hockney.measure.predict import Validation
     from hockney.results.figures import Figure
     from hockney.results.runs import Run
 
@@ -26,8 +26,6 @@ RANGE_MARK = "‡"  # bounds that are what was seen, and not an interval of one 
 _HOSTS_MAX = 16
 _UNITS = [base**power for base in (1000.0, 1024.0) for power in range(5)]  # `ns`, `us`, `MB/s`, `KiB` …
 ROUGH = 0.5  # wider bounds, as a fraction of the value, are printed with both ends, and never called best
-_ERRORS_WITHIN = (0.10, 0.25)
-ERROR_COLUMNS = ("points", "median error", *(f"within {limit:.0%}" for limit in _ERRORS_WITHIN))
 
 
 def machine_text(facts: dict[str, Any]) -> str:
@@ -107,13 +105,6 @@ def percent_text(fraction: float) -> str:
     return f"±{math.ceil(100 * fraction)}%" if fraction <= ROUGH else f"a factor of {ratio_text(1 + fraction)}"
 
 
-def error_cells(validation: Validation) -> list[str]:
-    """The errors of predictions against measurements, by ERROR_COLUMNS."""
-    shares = map(validation.share_within, _ERRORS_WITHIN)
-    median, count = validation.median_error, str(len(validation.rows))
-    return [count] if median is None else [count, f"{median:.1%}", *(f"{share or 0:.0%}" for share in shares)]
-
-
 def placement_text(run: Run) -> str | None:
     """`2 ranks on CPUs 0 and 2.`: where ranks ran; None if they ran on several hosts, or if it is unknown."""
     placed = {
@@ -174,3 +165,67 @@ def cpus_text(cpus: Sequence[int]) -> str:
     if len(each) == 1 or len(each) > 8:
         return named_cpus(format_cpus(each))
     return f"CPUs {', '.join(map(str, each[:-1]))} and {each[-1]}"
+
+
+# ---- transports -----------------------------------------------------------------------------------------------------
+
+
+def readable_name(transport: str, library: str) -> str:
+    """The library with its version and the transport's variant, for MPI and its like; else the transport's own name.
+
+    `library` is how it introduced itself in a launch.
+    """
+    base, at, rest = split_placed(transport)[0].partition("@")
+    name = library.partition(" (")[0]
+    if not at or not name:
+        return split_placed(transport)[0]
+    variant = rest.partition(":")[2]
+    kind = f"{name} OpenSHMEM" if base == "shmem" and "SHMEM" not in name else name
+    return f"{kind} {variant}".rstrip()
+
+
+def readable_names(launches: Collection[Launch]) -> dict[str, str]:
+    """The name of each transport, with where its ranks are in a run of several placements: `tcp, within n1`.
+
+    The exact one where two would read the same.
+    """
+    where = placements(launches)
+    return {name: ", ".join(filter(None, (plain, where[name]))) for name, plain in plain_names(launches).items()}
+
+
+def plain_names(launches: Collection[Launch]) -> dict[str, str]:
+    """The names without the placement."""
+    where = placements(launches)
+    names = {launch.transport: readable_name(launch.transport, launch.library) for launch in launches}
+    count = Counter((name, where[transport]) for transport, name in names.items())
+    return {
+        transport: name if count[name, where[transport]] == 1 else split_placed(transport)[0]
+        for transport, name in names.items()
+    }
+
+
+def placements(launches: Iterable[Launch]) -> dict[str, str]:
+    """Where the ranks of each transport are: `between n1 and n2`, `within n1` or `2 on each host`; else empty.
+
+    All are empty in a run that places no transport in two ways.
+    """
+    together: dict[str, set[frozenset[str]]] = {}
+    for launch in launches:
+        together.setdefault(launch.transport, set())
+        if launch.ranks > 1:
+            together[launch.transport].add(frozenset(launch.hosts))
+    per_host = {transport: split_placed(transport)[1] for transport in together}
+    if not any(per_host.values()):
+        return dict.fromkeys(together, "")
+    return {transport: _placement(per_host[transport], hosts) for transport, hosts in together.items()}
+
+
+def _placement(per_host: str, together: Collection[frozenset[str]]) -> str:
+    if not together:
+        return ""
+    if all(len(hosts) == 1 for hosts in together):
+        return f"within {', '.join(sorted(host for hosts in together for host in hosts))}"
+    pair = sorted(next(iter(together)))
+    is_pair = len(together) == 1 and len(pair) == 2
+    ends = " and ".join(pair) if is_pair else "hosts"
+    return f"{per_host} on each host" if per_host else f"between {ends}"

@@ -9,7 +9,7 @@ from tests.analysis.compare.made import SIZES, add_run, curve, slower
 
 from hockney.analysis.compare import Comparison, ReasonCode, Verdict, compare_runs
 from hockney.analysis.repeat import INTERLEAVED
-from hockney.report.changes import range_sentence
+from hockney.report.documents.comparison import range_sentence
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
 from hockney.results.store import Store

@@ -15,9 +15,9 @@ from tests.report.runs import FACTS, Made, options, store_run
 
 from hockney.model import Point, Warning_
 from hockney.render.html.page import html_page
+from hockney.report.documents.pairs import rank_values
 from hockney.report.page import page_of
 from hockney.report.page.material import Material, material_of
-from hockney.report.pairs import rank_values
 from hockney.results.runs import open_results
 from hockney.worker.background import Background
 
@@ -87,7 +87,7 @@ def material(path: Path, *made: Made, suite: str = "mine", **info: Any) -> Itera
     """What the page of a run of these points is made of."""
     store_run(path / "r.db", suite, made, **info)
     with open_results(path / "r.db") as results:
-        yield material_of(results, results.run(), [], lambda fix: " ".join(fix.argv))
+        yield material_of(results, results.run(), [])
 
 
 def pingpong(transport: str, size: int = 8, time_ns: float = 50.0, **more: Any) -> Made:
@@ -113,6 +113,6 @@ def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> P
         open_results(folder / "large.db") as results,
         mock.patch("hockney.report.page.matrices_of", return_value=[rank_values(matrix, str)]),
     ):
-        text = html_page(page_of(results, results.run("last"), [], lambda fix: " ".join(fix.argv)))
+        text = html_page(page_of(results, results.run("last"), []))
     page.write_text(text, encoding="utf-8")
     return page

@@ -17,11 +17,9 @@ from hockney.analysis.health import health_of
 from hockney.errors import DamagedRowWarning
 from hockney.model import Point
 from hockney.report.charts import View
-from hockney.report.page.layers import layers_chart
+from hockney.report.documents.pairs import host_values
 from hockney.report.page.material import material_of
-from hockney.report.page.over import history_chart, ranks_chart
-from hockney.report.page.samples import cpu_chart, distribution_chart
-from hockney.report.pairs import host_values
+from hockney.report.page.views import cpu_chart, distribution_chart, history_chart, layers_chart, ranks_chart
 from hockney.results.runs import open_results
 
 
@@ -110,7 +108,7 @@ def test_a_point_whose_samples_are_all_damaged_is_in_no_chart(tmp_path: Path) ->
     run_sql(tmp_path / "r.db", "UPDATE measurement_samples SET elapsed_ns = x'01aa'")
     with open_results(tmp_path / "r.db") as results:
         with pytest.warns(DamagedRowWarning, match="is damaged and left out"):
-            damaged = material_of(results, results.run(), [], str)
+            damaged = material_of(results, results.run(), [])
         assert cpu_chart(damaged).views == distribution_chart(damaged).views == []
 
 

@@ -10,8 +10,8 @@ from tests.analysis.compare.made import add_run
 from tests.builders import make_point
 
 from hockney.report.charts import Chart
-from hockney.report.document import Table, Text
-from hockney.report.page.comparisons import ComparisonItem, comparisons_of
+from hockney.report.document import Section, Table, Text
+from hockney.report.page.comparisons import comparisons_of
 from hockney.report.page.material import material_of
 from hockney.results.runs import open_results
 from hockney.results.store import Store
@@ -19,7 +19,7 @@ from hockney.results.store import Store
 PATTERNS = ("pingpong", "oneway", "twoway", "ring", "alltoall")
 
 
-def compared(path: Path, *factors: float | None, launches: int = 6) -> tuple[list[ComparisonItem], list[Chart]]:
+def compared(path: Path, *factors: float | None, launches: int = 6) -> tuple[list[Section], list[Chart]]:
     """With a second run in which each pattern takes this many times as long, or is missing."""
     named = {make_point(8, pattern=name): factor for name, factor in zip(PATTERNS, factors, strict=False)}
     with Store.open(path / "r.db") as store:
@@ -27,7 +27,7 @@ def compared(path: Path, *factors: float | None, launches: int = 6) -> tuple[lis
         times_ns = {point: 1000 * factor for point, factor in named.items() if factor is not None}
         add_run(store, times_ns, launches=launches, seed=2)
     with open_results(path / "r.db") as results:
-        return comparisons_of(material_of(results, results.run("1"), [results.run("2")], str))
+        return comparisons_of(material_of(results, results.run("1"), [results.run("2")]))
 
 
 def test_the_chart_has_the_slowest_at_the_top_each_with_its_interval(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_run_is_named_by_what_differs(
         for number, environment in enumerate(variables):
             add_run(store, {make_point(8): 1000.0}, seed=number, facts={"environment": environment})
     with open_results(tmp_path / "r.db") as results:
-        known = material_of(results, results.run("1"), [results.run("2")], str)
+        known = material_of(results, results.run("1"), [results.run("2")])
     assert [*known.run_names.values()] == names
     assert known.name_of("shm", 2) == f"shm, {names[1]}"
     assert known.look("shm", 1) != known.look("shm", 2)

@@ -22,10 +22,9 @@ from hockney.analysis.pairs import pair_matrices
 from hockney.model import Point
 from hockney.render.html.page import json_block
 from hockney.report.charts import bounds_of, matrix_json, plain
-from hockney.report.page.machines import archive_points
+from hockney.report.documents.pairs import rank_values
 from hockney.report.page.material import material_of
-from hockney.report.page.over import history_chart
-from hockney.report.pairs import rank_values
+from hockney.report.page.views import archive_points, history_chart
 from hockney.report.sheet import make_sheet
 from hockney.results.runs import open_results
 from hockney.units import format_bytes, format_rate
@@ -272,7 +271,7 @@ def test_history_keeps_the_newest_60_runs(tmp_path: Path) -> None:
     for number in range(62):
         store_run(tmp_path / "r.db", "mine", made, label="nightly", started_unix_s=1000.0 * number)
     with open_results(tmp_path / "r.db") as results:
-        chart = history_chart(material_of(results, results.run(), [], lambda fix: " ".join(fix.argv)))
+        chart = history_chart(material_of(results, results.run(), []))
     (line,) = chart.views[0].lines
     assert [point[0] for point in line.points] == [1000.0 * number for number in range(2, 62)]
 

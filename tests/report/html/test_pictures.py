@@ -17,9 +17,9 @@ from tests.shared import made_once
 from hockney.cli import execute
 from hockney.render.drawing import drawn
 from hockney.report.charts import Axis, Chart, Line, Picture, Scale, View
+from hockney.report.documents.pairs import PairValues
 from hockney.report.page.material import material_of
 from hockney.report.page.pictures import pictures_of
-from hockney.report.pairs import PairValues
 from hockney.results.runs import open_results
 
 LABEL = "$a^$ weekly"  # no formula
@@ -42,7 +42,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pictures(labelled: Path) -> list[Picture]:
     with open_results(labelled) as results:
-        return pictures_of(material_of(results, results.run("1"), [results.run("2")], lambda fix: " ".join(fix.argv)))
+        return pictures_of(material_of(results, results.run("1"), [results.run("2")]))
 
 
 @pytest.fixture(scope="module")

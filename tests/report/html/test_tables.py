@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,22 +10,20 @@ from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options
 
 from hockney.model import Point
-from hockney.report.document import Block, Bullet
-from hockney.report.page.tables import environment_of, sheet_table
-from hockney.report.table import TextTable
+from hockney.report.document import Block, Cell, Section, Table
+from hockney.report.page.tables import environment_of, sections_of
 
 
-def sheet(path: Path, *made: Made) -> TextTable:
+def sheet(path: Path, *made: Made) -> Section:
     with material(path, *made, suite="quick") as known:
-        table = sheet_table(known)
-    assert table is not None
-    return table
+        return sections_of(known)["sheet"]
 
 
-def best(table: TextTable, title: str) -> list[str]:
+def best(table: Table, title: str) -> list[str]:
     """The transports whose cell of a column is marked."""
-    place = table.columns.index(title)
-    return [row[0].text for row in table.rows if row[place].is_best]
+    place = [column.title for column in table.heads].index(title)
+    cells = {row[0]: row[place] for row in table.rows if len(row) == len(table.heads)}  # the floor has fewer
+    return [name for name, cell in cells.items() if isinstance(cell, Cell) and cell.is_best]
 
 
 def stream(transport: str, time_ns: float, **more: float) -> list[Made]:
@@ -44,43 +41,29 @@ def test_the_best_value_is_marked_with_those_whose_interval_overlaps(tmp_path: P
         pingpong("tcp", 8, 99.0),
     ]
     made += [*stream("shm", 0.2), *stream("threads", 0.1, scatter=0.05), *stream("tcp", 0.102, scatter=0.05)]
-    table = sheet(tmp_path, *made)
+    (table,) = sheet(tmp_path, *made).tables
     assert best(table, "latency (8 B)") == ["shm", "threads"]
     assert best(table, "bandwidth") == ["threads", "tcp"]
-    assert "barrier" not in table.columns  # none was measured
+    assert "barrier" not in [column.title for column in table.heads]  # none was measured
 
 
-@pytest.mark.parametrize(("far", "share"), [(0, " 100%"), (3, " 75%")])
-def test_the_share_of_the_state_is_of_all_measurements(tmp_path: Path, far: int, share: str) -> None:
-    near = pingpong("shm", measurements=9)
-    table = sheet(tmp_path, replace(near, then=replace(near, measurements=far, floor_ns=160.0)))
-    (note,) = (note for note in table.notes if note.startswith("Machine state: near"))
-    assert share in note
+def test_launches_that_are_alike_are_one_row(tmp_path: Path) -> None:
+    with material(tmp_path, pingpong("tcp"), pingpong("shm"), launches=({}, {"index": 2}), pinned=True) as known:
+        rows = table("Launches", environment_of(known)).rows
+    assert [(row[0], row[4], row[-1]) for row in rows] == [("tcp", "0, 1", "2"), ("shm", "0, 1", "2")]
 
 
-def test_series_without_figures_are_counted_by_reason(tmp_path: Path) -> None:
-    made = [pingpong("tcp", size, failed="rank 1 hung") for size in (8, 64)]
-    made += [pingpong("tcp", 512, skipped="too long"), pingpong("shm")]
-    with material(tmp_path, *made, launches=({}, {"index": 2}), pinned=True) as known:
-        environment = list(environment_of(known))
-    bullets = [block.text for block in environment if isinstance(block, Bullet)]
-    assert bullets == ["failed, tcp (2): rank 1 hung", "skipped, tcp (1): too long"]
-    assert [(row[0].text, row[4].text, row[-1].text) for row in table("Launches", environment).rows] == [
-        ("tcp", "0, 1", "2"), ("shm", "0, 1", "2")
-    ]  # fmt: skip
-
-
-def table(title: str, blocks: Iterable[Block]) -> TextTable:
-    return next(block for block in blocks if isinstance(block, TextTable) and block.title == title)
+def table(title: str, blocks: Iterable[Block]) -> Table:
+    return next(block.tables[0] for block in blocks if isinstance(block, Section) and block.title == title)
 
 
 @pytest.mark.parametrize(("cpus", "text"), [((0, 1), "0, 1"), ((-1, 1), "unknown")])
 def test_the_cpus_of_a_launch_are_unknown_where_one_is(tmp_path: Path, cpus: tuple[int, int], text: str) -> None:
     with material(tmp_path, pingpong("shm"), launches=({"cpus": cpus},)) as known:
-        assert [launch[4].text for launch in table("Launches", environment_of(known)).rows] == [text]
+        assert [launch[4] for launch in table("Launches", environment_of(known)).rows] == [text]
 
 
 def test_facts_within_facts_are_rows_with_their_path(tmp_path: Path) -> None:
     with material(tmp_path, pingpong("shm")) as known:
-        facts = dict(table("Machine and plan", environment_of(known)).texts)
+        facts = dict(table("Machine and plan", environment_of(known)).rows)
     assert (facts["software.c_compiler"], facts["software.commit"]) == ("cc 12.2", "abc")

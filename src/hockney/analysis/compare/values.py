@@ -1,4 +1,4 @@
-"""Results of a comparison of two runs, as data. report/changes.py makes the sentences."""
+"""Results of a comparison of two runs, as data. report/documents/comparison.py makes the sentences."""
 
 from __future__ import annotations
 

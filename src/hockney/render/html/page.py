@@ -58,7 +58,7 @@ def light_colors() -> dict[str, str]:
 
 def _shown(value: Any) -> Any:
     """A value of the page's; a text from outside without characters that steer a reader's screen."""
-    return _whole(printable(value)) if type(value) is str else value  # Markup is our own
+    return _whole(printable(value)) if isinstance(value, str) and not hasattr(value, "__html__") else value  # our own
 
 
 def _whole(text: str) -> str:

@@ -10,21 +10,22 @@ from typing import Any
 from hockney.archive import blocks
 from hockney.machine.facts import data_caches
 from hockney.report.classic.quantities import clock_hz
-from hockney.report.table import TextTable, text_rows
+from hockney.report.classic.values import table_section
+from hockney.report.document import Section
 from hockney.results.placement import used_interfaces
 from hockney.results.runs import Run
 from hockney.units import counted, format_bytes, format_ns
 
 
-def configuration_tables(report: str, run: Run) -> list[TextTable]:
+def configuration_tables(report: str, run: Run) -> list[Section]:
     """What a report says of its machine: each item in the report, and on this machine."""
-    here = _texts(run)
+    here, columns = _texts(run), ("item", "published", "this machine")
     return [
-        TextTable(
+        table_section(
             block["title"],
-            ("item", "published", "this machine"),
-            text_rows((item, text, here[name] or "unknown") for item, text, name in block["rows"]),
-            notes=tuple(block.get("notes", ())),
+            columns,
+            [(item, text, here[name] or "unknown") for item, text, name in block["rows"]],
+            notes=block.get("notes", ()),
         )
         for block in blocks(report)
     ]

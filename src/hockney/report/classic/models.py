@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hockney.archive import Published, machines
-from hockney.report.table import TextTable, text_rows
+from hockney.report.classic.values import table_section
+from hockney.report.document import Section
 from hockney.results.runs import Run
 
 Record = Mapping[str, Any]
@@ -60,7 +61,7 @@ def is_used(model: Record, figure: Published) -> bool:
     return any(figure.matches(row["where"]) for row in model["used"])
 
 
-def model_tables(models: Iterable[Record]) -> list[TextTable]:
+def model_tables(models: Iterable[Record]) -> list[Section]:
     """The parameters of models with their sources, the figures they used, and the facts read from the report."""
     records = list(models)
     tables: dict[tuple[str, tuple[str, ...]], Sequence[tuple[str, ...]]] = {
@@ -72,7 +73,7 @@ def model_tables(models: Iterable[Record]) -> list[TextTable]:
             (_structure(row), row["read_from"]) for row in _rows(records, "structure")
         ],
     }
-    return [TextTable(title, columns, text_rows(rows)) for (title, columns), rows in tables.items() if rows]
+    return [table_section(title, columns, rows) for (title, columns), rows in tables.items() if rows]
 
 
 def _rows(records: Sequence[Record], key: str) -> list[Any]:

@@ -15,8 +15,8 @@ from hockney.report.classic.conclusions import Conclusion, Judgement
 from hockney.report.classic.configuration import configuration_tables
 from hockney.report.classic.models import model_tables, models_of
 from hockney.report.classic.quantities import NOT_PLANNED
-from hockney.report.classic.values import BenchmarkRows, Here, PublishedRow, Reported, format_figure
-from hockney.report.table import Cell, TextTable, text_rows
+from hockney.report.classic.values import BenchmarkRows, Here, PublishedRow, Reported, format_figure, table_section
+from hockney.report.document import Cell, Section
 from hockney.report.words import NOTHING, SHORT_MARK, figure_text
 from hockney.stats import RANGE
 from hockney.units import counted, format_bytes
@@ -37,12 +37,12 @@ _COUNTS = {
 # ---- the first page --------------------------------------------------------------------------------------------------
 
 
-def first_page(report: ClassicReport) -> list[TextTable]:
+def first_page(report: ClassicReport) -> list[Section]:
     """A line for each benchmark, and the conclusions."""
     return [_summary(report), *_conclusions(report)]
 
 
-def _summary(report: ClassicReport) -> TextTable:
+def _summary(report: ClassicReport) -> Section:
     """Of each benchmark its first row with a figure, how many rows have one, and how near a model comes in all."""
     head = ["benchmark", "row", "published"]
     head += ["model", "error", "rows", "median, largest"] if report.is_model else ["here", "ratio", "rows"]
@@ -50,7 +50,7 @@ def _summary(report: ClassicReport) -> TextTable:
     ons = {on for on, _ in lines if on}
     if len(ons) > 1:
         head.insert(4, "on")
-        lines = [(on, [*texts[:4], Cell(on), *texts[4:]]) for on, texts in lines]
+        lines = [(on, [*texts[:4], on, *texts[4:]]) for on, texts in lines]
     notes = [_missing_text(reason, count, total) for reason, (count, total) in _missing(report).items()]
     predicted = [row for group in report.groups for row in group.rows if _is_predicted(row)]
     if predicted:
@@ -65,16 +65,16 @@ def _summary(report: ClassicReport) -> TextTable:
         predicted or any(row.reason == NOT_PLANNED for group in report.groups for row in group.rows)
     ) and report.report.name in _COUNTS:
         notes.append(_COUNTS[report.report.name])
-    rows = tuple(tuple(texts) for _, texts in lines)
-    return TextTable(report.report.source, (*head, "claims"), rows, notes=tuple(notes), keys=(0, 1))
+    rows = [texts for _, texts in lines]
+    return table_section(report.report.source, (*head, "claims"), rows, notes=notes, keys=2, is_open=True)
 
 
-def _line(report: ClassicReport, group: BenchmarkRows) -> tuple[str, list[Cell]]:
+def _line(report: ClassicReport, group: BenchmarkRows) -> tuple[str, list[str]]:
     """The column of the figure that is shown, and the line. Of two readings of a figure the nearer one counts."""
     known = _nearest(group)
     row, cell = next(((row, cell) for row, cell in known if cell.ratio), next(iter(known), (group.rows[0], None)))
-    texts = [Cell(group.benchmark.title), Cell(_row_name(group, row, most=2)), Cell(_published(row, with_unit=True))]
-    texts += [_value_cell(cell.value, short=True) if cell else Cell(NOTHING), Cell(_compared(cell))]
+    texts = [group.benchmark.title, _row_name(group, row, most=2), _published(row, with_unit=True)]
+    texts += [_value_cell(cell.value, short=True) if cell else NOTHING, _compared(cell)]
     column = next((column for column, each in row.cells.items() if each is cell), "").partition(",")[0]
     if report.is_model:
         compared = [each for _, each in known if each.error is not None]
@@ -82,13 +82,13 @@ def _line(report: ClassicReport, group: BenchmarkRows) -> tuple[str, list[Cell]]
         not_used = {id(row.figure) for row, cell in known if cell.error is not None and not cell.is_used}
         errors = [cell.error for cell in own or compared if cell.error is not None]
         largest = max(errors, key=abs, default=0.0)
-        texts.append(Cell("used" if compared and not own else f"{len(not_used)} of {len(_figures_of(group))}"))
-        texts.append(Cell(f"{statistics.median(map(abs, errors)):.1%}, {largest:+.1%}" if errors else NOTHING))
+        texts.append("used" if compared and not own else f"{len(not_used)} of {len(_figures_of(group))}")
+        texts.append(f"{statistics.median(map(abs, errors)):.1%}, {largest:+.1%}" if errors else NOTHING)
         column = ""
     else:
         measured = {id(row.figure) for row, cell in group.known if not cell.value.is_predicted}
-        texts.append(Cell(f"{len(measured)} of {len(_figures_of(group))}"))
-    return column, [*texts, Cell(_verdict_of(report, group))]
+        texts.append(f"{len(measured)} of {len(_figures_of(group))}")
+    return column, [*texts, _verdict_of(report, group)]
 
 
 def _nearest(group: BenchmarkRows) -> list[tuple[PublishedRow, Here]]:
@@ -158,14 +158,14 @@ def _missing_text(reason: str, count: int, total: int) -> str:
     return f"{count} of {total} rows have no figure here: {reason}."
 
 
-def _conclusions(report: ClassicReport) -> Iterator[TextTable]:
+def _conclusions(report: ClassicReport) -> Iterator[Section]:
     """What the report concludes, and the verdict on each transport."""
     if not report.conclusions:
         return
     ons = list(dict.fromkeys(each.on for one in report.conclusions for each in one.judgements if each.on))
     ons = ons if len(ons) > 1 else []
     rows = [(_conclusion_text(each), *_verdicts(each, ons)) for each in report.conclusions]
-    yield TextTable("Does it hold here?", ("the report concludes", *(ons or ["here"])), text_rows(rows))
+    yield table_section("Does it hold here?", ("the report concludes", *(ons or ["here"])), rows, is_open=True)
 
 
 def _conclusion_text(conclusion: Conclusion) -> str:
@@ -185,7 +185,7 @@ def _verdicts(conclusion: Conclusion, ons: Sequence[str]) -> list[str]:
 # ---- every row -------------------------------------------------------------------------------------------------------
 
 
-def all_tables(report: ClassicReport) -> list[TextTable]:
+def all_tables(report: ClassicReport) -> list[Section]:
     """What the machine is, each benchmark with all its rows, what decided the conclusions, and what has no row."""
     head = model_tables(models_of(report.run).values()) if report.is_model else []
     head = head or configuration_tables(report.report.name, report.run)
@@ -193,7 +193,7 @@ def all_tables(report: ClassicReport) -> list[TextTable]:
     return [*head, *groups, *_decided(report), *_details(report)]
 
 
-def _group_table(report: ClassicReport, group: BenchmarkRows) -> TextTable:
+def _group_table(report: ClassicReport, group: BenchmarkRows) -> Section:
     rows = [row for row in group.rows if any(cell.value.estimate is not None for cell in row.cells.values())]
     keys = [
         (place, title) for place, title in enumerate(group.benchmark.keys.values()) if any(r.names[place] for r in rows)
@@ -210,20 +210,18 @@ def _group_table(report: ClassicReport, group: BenchmarkRows) -> TextTable:
         head += ["error" if report.is_model else "ratio"] if column in compared and not is_narrow else []
     shown = []
     for row in rows:
-        texts = [Cell(row.names[place]) for place, _ in keys]
-        texts += [Cell(_published(row, with_unit=len(units) > 1))] + [Cell(_number(row.modelled))] * has_model
+        texts = [row.names[place] for place, _ in keys]
+        texts += [_published(row, with_unit=len(units) > 1)] + [_number(row.modelled)] * has_model
         for column in columns:
             cell = row.cells.get(column)
-            value = _value_cell(cell.value) if cell else Cell("")
-            texts.append(Cell(f"{value} {_compared(cell, 'x')}".rstrip()) if is_narrow else value)
-            texts += [_value_cell(cell.also) if cell and cell.also else Cell("")] if also else []
-            texts += [Cell(_compared(cell))] if column in compared and not is_narrow else []
-        shown.append(tuple(texts))
+            value = _value_cell(cell.value) if cell else ""
+            texts.append(f"{value} {_compared(cell, 'x')}".rstrip() if is_narrow else value)
+            texts += [_value_cell(cell.also) if cell and cell.also else ""] if also else []
+            texts += [_compared(cell)] if column in compared and not is_narrow else []
+        shown.append(texts)
     notes = [*_left_out(group), *group.notes]
     title = f"{group.benchmark.title}{f', {units[0]}' if len(units) == 1 and units[0] else ''}"
-    return TextTable(
-        title, tuple(head), tuple(shown), notes=tuple(notes), keys=tuple(range(len(keys))), is_open=len(shown) <= 20
-    )
+    return table_section(title, head, shown, notes=notes, keys=len(keys), is_open=len(shown) <= 20)
 
 
 def _known(row: PublishedRow, column: str) -> bool:
@@ -241,7 +239,7 @@ def _left_out(group: BenchmarkRows) -> Iterator[str]:
         yield f"Without a figure here ({'; '.join(names[:_NAMED_MAX])}{more}): {reason}."
 
 
-def _decided(report: ClassicReport) -> Iterator[TextTable]:
+def _decided(report: ClassicReport) -> Iterator[Section]:
     """The figures that decided each conclusion."""
     rows = []
     for conclusion in report.conclusions:
@@ -252,7 +250,7 @@ def _decided(report: ClassicReport) -> Iterator[TextTable]:
             )
     if rows:
         columns = ("the report concludes", "published", "here", "verdict")
-        yield TextTable("What decided the conclusions", columns, text_rows(rows))
+        yield table_section("What decided the conclusions", columns, rows)
 
 
 def _figures(judgement: Judgement) -> str:
@@ -260,7 +258,7 @@ def _figures(judgement: Judgement) -> str:
     return ", ".join(f"{name} {_value_cell(value, unit=True)}" for name, value in judgement.figures.items())
 
 
-def _details(report: ClassicReport) -> Iterator[TextTable]:
+def _details(report: ClassicReport) -> Iterator[Section]:
     """The points that a report has no figures of, or only drew."""
     for detail in report.details:
         units = {
@@ -268,19 +266,11 @@ def _details(report: ClassicReport) -> Iterator[TextTable]:
             for _, values in detail.rows[:1]
             for name, value in zip(detail.quantities, values, strict=True)
         }
-        head = [
-            "on",
-            "options",
-            "ranks",
-            "bytes",
-            *(f"{name}, {unit}" if unit else name for name, unit in units.items()),
-        ]
-        rows = [
-            (*map(Cell, _point_names(series.point, report)), *map(_value_cell, values))
-            for series, values in detail.rows
-        ]
+        named = (f"{name}, {unit}" if unit else name for name, unit in units.items())
+        head = ["on", "options", "ranks", "bytes", *named]
+        rows = [(*_point_names(series.point, report), *map(_value_cell, values)) for series, values in detail.rows]
         title = f"{detail.pattern.capitalize()}: all points of this run"
-        yield TextTable(title, tuple(head), tuple(rows), notes=_OF_DETAILS.get(report.report.name, ()), keys=(0, 1))
+        yield table_section(title, head, rows, notes=_OF_DETAILS.get(report.report.name, ()), keys=2)
 
 
 def _point_names(point: Point, report: ClassicReport) -> tuple[str, str, str, str]:
@@ -343,7 +333,7 @@ def values_of(report: ClassicReport) -> list[Reported]:
     return [value for cell in cells for value in (cell.value, cell.also) if value is not None and value.estimate]
 
 
-def footnotes(report: ClassicReport, tables: Iterable[TextTable]) -> list[str]:
+def footnotes(report: ClassicReport, sections: Iterable[Section]) -> list[str]:
     """What the words and marks of these tables mean."""
     values, notes = values_of(report), []
     if report.is_model:
@@ -351,7 +341,7 @@ def footnotes(report: ClassicReport, tables: Iterable[TextTable]) -> list[str]:
             "error: of the model against the published figure. reproduced: its fit used that figure, and is within 2 %."
         )
         notes.append("rows: those that the fit did not use, with their errors, or of used ones where it used them all.")
-    if any(PREDICTED in cell.text for table in tables for row in table.rows for cell in row):
+    if any(PREDICTED in cell for each in sections for table in each.tables for row in table.rows for cell in row):
         notes.append(f"{PREDICTED}: predicted from this run's two ranks, for as many CPUs as ranks.")
     states = Counter(value.state for value in values if value.state and not value.is_exact)
     if states:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hockney.archive import Benchmark, Published
+from hockney.report.document import Column, Section, Table, Text
 from hockney.stats import RANGE
 from hockney.stats.interval import Estimate
 
+_WRAPPED_MIN = 30  # a longer cell is a sentence
+_KEYS_MAX = 3  # columns that are repeated where a table is too wide for the screen
 REPRODUCED = 0.02
 """A model's figure this near to a published one that its fit used is reproduced; else it has an error."""
 
@@ -116,6 +119,24 @@ class BenchmarkRows:
     def known(self) -> list[tuple[PublishedRow, Here]]:
         """The cells with a value, row by row."""
         return [(row, cell) for row in self.rows for cell in row.cells.values() if cell.value.estimate is not None]
+
+
+def table_section(
+    title: str,
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    notes: Iterable[str] = (),
+    keys: int = 1,
+    is_open: bool = False,
+) -> Section:
+    """A table and its notes. The first `keys` columns name a row; sentences are wrapped, figures stand on the right."""
+    columns = []
+    for number, name in enumerate(names):
+        is_text = number < keys or any(len(row[number]) > _WRAPPED_MIN for row in rows)
+        columns.append(Column(name, right=not is_text, wrap=is_text, key=number < min(keys, _KEYS_MAX)))
+    table = [Table(columns, rows, fits=True)] if rows else []
+    return Section(title, (*table, *(Text(note, tone="quiet") for note in notes)), is_open=is_open)
 
 
 def format_figure(value: float) -> str:

@@ -12,17 +12,13 @@ from hockney.report.classic import ClassicReport, make_report
 from hockney.report.classic.screen import all_tables, first_page, footnotes, plots_of, values_of
 from hockney.report.classic.values import Here, PublishedRow, Reported
 from hockney.report.commands import typed
-from hockney.report.document import Block, Column, Plot, Sentence, Table, Text, Title
+from hockney.report.document import Block, Plot, Sentence, Text, Title
 from hockney.report.documents.table_kind import TableKind
 from hockney.report.notes import SHORT_NOTE, fixed, one_launch
 from hockney.report.sheet import marks_text
-from hockney.report.table import TextTable
 from hockney.report.words import RANGE_MARK
 from hockney.stats import RANGE
 from hockney.worker.libraries import Missing
-
-_WRAPPED_MIN = 30  # a longer cell is a sentence
-_KEYS_MAX = 3  # columns that are repeated where a table is too wide for the screen
 
 
 def classic_document(
@@ -32,11 +28,10 @@ def classic_document(
 
     At the end stands what is `missing` on this machine.
     """
-    tables = [*first_page(report), *(all_tables(report) if everything else [])]
-    for table in tables:
-        yield from _table(table)
+    sections = [*first_page(report), *(all_tables(report) if everything else [])]
+    yield from sections
     yield Sentence()
-    for text in footnotes(report, tables):
+    for text in footnotes(report, sections):
         yield Text(text, tone="quiet")
     values = values_of(report)
     yield from one_launch(value.over for value in values if value.over)
@@ -53,20 +48,6 @@ def classic_document(
     if not everything:
         command = typed("show", report.run.id, "--all")
         yield Text(f"All rows, what decided the conclusions, and the reasons of failed points: {command}")
-
-
-def _table(table: TextTable) -> Iterator[Block]:
-    """A table with its title and notes; sentences are wrapped, figures stand on the right."""
-    yield Title(table.title)
-    columns = []
-    for place, name in enumerate(table.columns):
-        is_key = place in table.keys
-        is_text = is_key or any(len(row[place]) > _WRAPPED_MIN for row in table.texts)
-        columns.append(Column(name, right=not is_text, wrap=is_text, key=place in table.keys[:_KEYS_MAX]))
-    if table.rows:
-        yield Table(columns, table.texts, fits=True)
-    for text in table.notes:
-        yield Text(text, tone="quiet")
 
 
 def report_as_json(report: ClassicReport) -> dict[str, Any]:

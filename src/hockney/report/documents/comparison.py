@@ -1,19 +1,271 @@
-"""A comparison as a document and as JSON; the notes below its series are those of `check`, too."""
+"""A comparison as a document and as JSON; `check` has its sentences and notes, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from hockney.analysis.compare import Comparison, Range, ReasonCode, SeriesChange, Verdict
-from hockney.report import changes
+from hockney.analysis.compare.values import MOVED, Comparison, Range, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.machine.files import read_toml
+from hockney.model import Point, curve_of, split_placed
 from hockney.report.commands import command_line, fix_text, typed
 from hockney.report.document import Block, Column, Sentence, Table
 from hockney.report.notes import SHORT_NOTE
+from hockney.report.words import NOTHING, SHORT_MARK, readable_name
 from hockney.stats import CONFIDENCE
-from hockney.units import counted
+from hockney.units import counted, format_bytes, format_ns, percent_digits
 
 NOTES_MAX = 3  # on a screen
+_REASONS: Mapping[str, str] = read_toml(Path(__file__).with_suffix(".toml"))["reason"]  # by the code
+
+
+def reason_text(reasons: Sequence[Reason]) -> str | None:
+    """The reasons why a series is inconclusive, as one sentence; None without reasons."""
+    return "; ".join(_REASONS[reason.code.value].format(**_texts(reason.facts)) for reason in reasons) or None
+
+
+def _texts(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: " / ".join(fact) if isinstance(fact, list) else fact for name, fact in facts.items()}
+
+
+def _codes_text(reasons: Iterable[Reason]) -> str:
+    """`few launches`: the names of reasons alone."""
+    return ", ".join(reason.code.value for reason in reasons)
+
+
+def row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[str]:
+    """The cells of a range: series, base, new, change or why there is none, verdict. `names` of transports."""
+    change = _codes_text(alike.first.reasons) or change_text(alike, by_factor=comparison.is_by_factor)
+    verdict = "no difference" if alike.verdict is Verdict.SAME else alike.verdict.value
+    seen = [each.seen_ratio for each in alike.changes if each.seen_ratio and comparison.has_no_verdict]
+    if seen:
+        text = _factor_text if comparison.is_by_factor else change_percent
+        change, verdict = text(statistics.median(seen)), "no verdict"
+    return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
+
+
+def narrow_rows(ranges: Iterable[Range], comparison: Comparison, names: Mapping[str, str]) -> list[list[str]]:
+    """The same for a narrow screen: no options that a whole pattern shares, and only the times of the first size."""
+    kinds = Counter(pattern for pattern, _ in {(each.point.pattern, each.point.options) for each in comparison.changes})
+    rows = []
+    for alike in ranges:
+        (name, _, _, *verdict), point = row(alike, comparison, names), alike.first.point
+        if kinds[point.pattern] == 1:
+            name = name.replace(point.pattern_text, point.pattern, 1)
+        times = [times_text(Range((alike.first,)), side) for side in (0, 1)]
+        more = "…" if len(alike.changes) > 1 else ""
+        rows.append([name, *(time if time == NOTHING else f"{time}{more}" for time in times), *verdict])
+    return rows
+
+
+def names_of(comparison: Comparison) -> dict[str, str]:
+    """The readable names of transports: `Open MPI 4.1.4`, and where base has another one `shm -> threads`."""
+    names = {transport: readable_name(transport, library) for transport, library in comparison.libraries.items()}
+    placements = {transport: split_placed(transport)[1] for transport in names}
+    names |= {transport: f"{names[transport]}, {n} on each host" for transport, n in placements.items() if n}
+    for base, new in comparison.renamed.items():
+        before, after = names.get(base, base), names.get(new, new)
+        names[new] = f"{before} -> {after}" if before != after else f"{base} -> {new}"
+    return names
+
+
+def curve_name(point: Point, names: Mapping[str, str] | None = None) -> str:
+    """`pingpong window=4 on tcp`, and the ranks where they are not two."""
+    transport = (names or {}).get(point.transport, point.transport)
+    ranks = "" if point.ranks == 2 else f", {point.ranks_text}"
+    return f"{point.pattern_text} on {transport}{ranks}"
+
+
+def range_name(alike: Range, names: Mapping[str, str] | None = None) -> str:
+    """`pingpong on tcp, 8-32 KiB`."""
+    point = alike.first.point
+    if not point.is_sized:
+        return curve_name(point, names)
+    return f"{curve_name(point, names)}, {_span(point.bytes, alike.changes[-1].point.bytes, format_bytes)}"
+
+
+def times_text(alike: Range, side: int) -> str:
+    """Of base (0) or new (1) `1.83 us`, over several sizes `1.83-4.28 us`; † where samples hold few events."""
+    times_ns = [change.new_ns if side else change.base_ns for change in alike.changes]
+    known = [time_ns for time_ns in times_ns if time_ns is not None]
+    mark = SHORT_MARK if any(change.is_short for change in alike.changes) else ""
+    return _span(min(known), max(known), format_ns) + mark if known else NOTHING
+
+
+def change_text(alike: Range, *, by_factor: bool) -> str:
+    """`+8.0 % (+6.1 to +14)`, `x16.1 (15.8 to 16.4)`: for several sizes the median, and the widest bounds of the CIs.
+
+    On models without noise `+8.0 %`, `+6.1 % to +8.0 %`.
+    """
+    ratio = alike.ratio
+    if ratio is None:
+        return NOTHING
+    text, bound = (_factor_text, _factor) if by_factor else (change_percent, _bound_text)
+    if all(change.is_exact for change in alike.changes):
+        return " to ".join(dict.fromkeys(map(text, (ratio.low, ratio.high))))
+    return f"{text(ratio.value)} ({bound(ratio.low)} to {bound(ratio.high)})"
+
+
+def _factor_text(ratio: float) -> str:
+    """16.06 -> `x16.1`, 1.003 -> `x1.00`."""
+    return f"x{_factor(ratio)}"
+
+
+def _factor(ratio: float) -> str:
+    return f"{ratio:.{1 if ratio >= 10 else 2}f}"
+
+
+def change_percent(ratio: float) -> str:
+    """1.081 -> `+8.1 %`."""
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _bound_text(ratio: float) -> str:
+    """1.081 -> `+8.1`, 1.275 -> `+28`."""
+    change = 100 * (ratio - 1)
+    return f"{change:+.{0 if abs(change) >= 9.95 else 1}f}"
+
+
+def _span(low: Any, high: Any, text: Callable[[Any], str]) -> str:
+    """`8-32 KiB`, `8 B-1 KiB`, `8 B`."""
+    first, last = text(low), text(high)
+    if first == last:
+        return first
+    number, _, unit = first.partition(" ")
+    return f"{number if last.endswith(f' {unit}') else first}-{last}"
+
+
+def protocol_text(alike: Range) -> str | None:
+    """`the change begins above btl_vader_eager_limit`: the documented limit just below the range, if it changed."""
+    return f"the change begins above {alike.limit}" if alike.limit and alike.verdict in MOVED else None
+
+
+def states_text(change: SeriesChange, comparison: Comparison) -> str:
+    """`near`: the machine state compared; `near in run 1 and far in run 2` where the runs name it differently."""
+    base, new = change.states
+    return base if base == new else f"{base} in run {comparison.base} and {new} in run {comparison.new}"
+
+
+def footer(comparison: Comparison) -> str:
+    """`Machine state: near. In rows of several sizes: the median change, the outermost interval.`; "" of no change."""
+    states = Counter(states_text(change, comparison) for change in comparison.changes if change.states)
+    named = [f"{text} ({count} series)" if len(states) > 1 else text for text, count in states.most_common(2)]
+    sentences = [f"Machine state: {'; '.join(named)}{'; …' if len(states) > 2 else '.'}"] if states else []
+    if any(alike.ratio and len(alike.changes) > 1 and not alike.first.is_exact for alike in comparison.ranges):
+        sentences.append("In rows of several sizes: the median change, the outermost interval.")
+    if any(change.is_apart for change in comparison.changes):
+        sentences.append("Changes leave out extreme launches, base and new do not.")
+    return " ".join(sentences)
+
+
+def range_sentence(alike: Range, comparison: Comparison, *, explain: bool = True) -> str:
+    """All that is known of a range: `slower: pingpong on tcp, 8-32 KiB: +8.0 % (95 % CI …), 1.83-4.28 us -> …`.
+
+    Without `explain` the reason is only named, not explained.
+    """
+    change = change_text(alike, by_factor=comparison.is_by_factor)
+    times = [times_text(alike, side) for side in (0, 1)]
+    texts = [
+        change.replace("(", "(95 % CI ") if change != NOTHING else None,
+        " -> ".join(times) if NOTHING not in times else None,
+        " / ".join(dict.fromkeys(states_text(each, comparison) for each in alike.changes if each.states)) or None,
+        protocol_text(alike),
+        reason_text(alike.first.reasons) if explain else _codes_text(alike.first.reasons),
+    ]
+    name = range_name(alike, names_of(comparison))
+    return f"{alike.verdict.value}: {name}: {', '.join(text for text in texts if text)}"
+
+
+def range_sentences(ranges: Iterable[Range], comparison: Comparison) -> list[str]:
+    """A sentence for each range, but one for all without a common machine state; each reason in full only once."""
+    sentences, explained = [], set[str | None]()
+    for alike in ranges:
+        if not alike.first.has(ReasonCode.NO_COMMON_STATE):
+            is_known = (why := reason_text(alike.first.reasons)) in explained
+            explained.add(why)
+            sentences.append(range_sentence(alike, comparison, explain=not is_known))
+    return [*sentences, *states_sentence(comparison)]
+
+
+def states_sentence(comparison: Comparison) -> list[str]:
+    """One sentence for all series without a common machine state: which states, and which series; none without any."""
+    changes = comparison.without_common_state
+    pairs: Counter[str] = Counter()
+    for change in changes:
+        facts = next(_texts(each.facts) for each in change.reasons if each.code is ReasonCode.NO_COMMON_STATE)
+        pairs[f"run {comparison.base}: {facts['base']}, run {comparison.new}: {facts['new']}"] += 1
+    states = "; ".join(text for text, _ in pairs.most_common(2)) + ("; …" if len(pairs) > 2 else "")
+    have = f"{counted(len(changes), 'series has', 'series have')} no common machine state ({states})"
+    curves = _curves_text([change.point for change in changes], names_of(comparison))
+    return [f"inconclusive: {have}, so their times cannot be compared: {curves}"] if changes else []
+
+
+def nothing_sentence(comparison: Comparison) -> str | None:
+    """Why no series has a verdict: the reason of most. None where one has, and of series that states_sentence names."""
+    changes = [change for change in comparison.changes if not change.has(ReasonCode.NO_COMMON_STATE)]
+    reasons = Counter(reason_text(change.reasons) for change in changes).most_common(1)
+    return f"No verdict: {reasons[0][0]}." if comparison.has_no_verdict and reasons else None
+
+
+_WORDS = {Verdict.SAME: "equal", Verdict.INCONCLUSIVE: "undecided"}
+
+
+def bound_text(what: str, by: float) -> str:
+    """`a difference above 4.3 % would have shown`: of a fraction, to three digits."""
+    return f"a {what} above {percent_digits(float(f'{by:.3g}'))} % would have shown"
+
+
+def counts_text(comparison: Comparison) -> str:
+    """`New is slower at 4 KiB (+25.1 %), equal at 5 sizes (a difference above 4.3 % would have shown)`.
+
+    Of several curves `slower in 3 series, equal in 12`; of one series by its verdict alone its change is added.
+    """
+    by_verdict: dict[Verdict, list[SeriesChange]] = {}
+    for change in comparison.changes:
+        by_verdict.setdefault(change.verdict, []).append(change)
+    is_curve = len({curve_of(change.point) for change in comparison.changes}) == 1
+    text = _factor_text if comparison.is_by_factor else change_percent
+    most = comparison.equal_within
+    bound = f" ({bound_text('difference', most)})" if most else ""
+    parts: list[str] = []
+    for verdict in filter(by_verdict.__contains__, Verdict):
+        first, *more = by_verdict[verdict]
+        where = f"at {len(more) + 1} sizes" if is_curve else f"in {len(more) + 1}{'' if parts else ' series'}"
+        if is_curve and not more and first.point.is_sized:
+            ratio = first.ratio if verdict in MOVED else None
+            where = f"at {format_bytes(first.point.bytes)}" + (f" ({text(ratio.value)})" if ratio else "")
+        parts.append(f"{_WORDS.get(verdict, verdict.value)} {where}{bound if verdict is Verdict.SAME else ''}")
+    return f"New is {', '.join(parts)}"
+
+
+def differences_texts(comparison: Comparison) -> list[str]:
+    """`kernel: Linux 6.1 -> Linux 6.6`: the differences around the runs."""
+    return [
+        f"{changed.what}: {changed.base or 'not known'} -> {changed.new or 'not known'}"
+        for changed in comparison.differences
+    ]
+
+
+def load_sentences(comparison: Comparison) -> list[str]:
+    """`Run 2: sh used 1.0 CPUs when the run began.`: what else ran, and an early end."""
+    return [f"Run {event.run}: {event.cause}" for event in comparison.contention]
+
+
+def only_in_sentence(run: int, points: Sequence[Point]) -> str:
+    """`only in run 3: 13 series (pingpong on tcp, pingpong on unix, barrier on tcp)`."""
+    return f"only in run {run}: {counted(len(points), 'series', 'series')} ({_curves_text(points)})"
+
+
+def _curves_text(points: Iterable[Point], names: Mapping[str, str] | None = None) -> str:
+    """`pingpong on tcp, pingpong on unix, barrier on tcp, …`: the first curves of some points."""
+    curves = list(dict.fromkeys(curve_name(point, names) for point in points))
+    return ", ".join(curves[:3]) + (", …" if len(curves) > 3 else "")
+
+
+# ---- the document ---------------------------------------------------------------------------------------------------
 
 
 def notes(comparison: Comparison, *, everything: bool = False, more: str = "--json") -> list[str]:
@@ -23,14 +275,14 @@ def notes(comparison: Comparison, *, everything: bool = False, more: str = "--js
         shown = items if everything else items[:limit]
         return joint.join(shown) + (f" ({len(items) - len(shown)} more: {more})" if len(shown) < len(items) else "")
 
-    differences, loads = changes.differences_texts(comparison), changes.load_sentences(comparison)
+    differences, loads = differences_texts(comparison), load_sentences(comparison)
     lines = [f"changed: {first(differences, 3, '; ')}"] if differences else []
     lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
     lines += [first(loads, 1, " ")] if loads else []
     warning = caution(comparison)
     lines += [warning] if warning else []
     for run, points in ((comparison.base, comparison.only_base), (comparison.new, comparison.only_new)):
-        lines += [changes.only_in_sentence(run, points)] if points else []
+        lines += [only_in_sentence(run, points)] if points else []
     listed = (change for change in comparison.changes if everything or not change.has(ReasonCode.NO_COMMON_STATE))
     return [*lines, SHORT_NOTE] if any(change.is_short for change in listed) else lines
 
@@ -55,23 +307,23 @@ def comparison_document(comparison: Comparison, *, everything: bool) -> Iterator
         Column("change" if comparison.has_no_verdict else "change (95 % CI)", wrap=True),
         "verdict",
     ]
-    names = changes.names_of(comparison)
+    names = names_of(comparison)
     ranges = [each for each in comparison.ranges if everything or not each.first.has(ReasonCode.NO_COMMON_STATE)]
-    rows = [changes.row(alike, comparison, names) for alike in ranges]
-    yield Table(columns, rows, narrow=changes.narrow_rows(ranges, comparison, names))
-    said = [changes.footer(comparison)] if ranges else []
+    rows = [row(alike, comparison, names) for alike in ranges]
+    yield Table(columns, rows, narrow=narrow_rows(ranges, comparison, names))
+    said = [footer(comparison)] if ranges else []
     below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
     if everything:
         others = [alike for alike in ranges if alike.verdict is not Verdict.SAME]
-        said += below + changes.range_sentences(others, comparison)
+        said += below + range_sentences(others, comparison)
     else:
-        nothing = changes.nothing_sentence(comparison)
-        said += [nothing or "", *changes.states_sentence(comparison), *below[:NOTES_MAX]]
+        nothing = nothing_sentence(comparison)
+        said += [nothing or "", *states_sentence(comparison), *below[:NOTES_MAX]]
     hidden = 0 if everything else len(below[NOTES_MAX:])
     launches = "{} and {} launches".format(*comparison.launches)
     summary = f"run {comparison.base} -> run {comparison.new}, {launches}"
     if everything or not nothing:
-        summary = f"{changes.counts_text(comparison)}; {summary}"
+        summary = f"{counts_text(comparison)}; {summary}"
     said.append(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))
     yield from map(Sentence, filter(None, said))
 
@@ -103,15 +355,15 @@ def _range_json(alike: Range, comparison: Comparison) -> dict[str, Any]:
     point = alike.first.point
     return {
         "verdict": alike.verdict.value,
-        "sentence": changes.range_sentence(alike, comparison),
+        "sentence": range_sentence(alike, comparison),
         "transport": point.transport,
         "pattern": point.pattern,
         "ranks": point.ranks,
         "options": dict(point.options),
         "bytes": [change.point.bytes for change in alike.changes],
         "states": alike.states,
-        "protocol": changes.protocol_text(alike),
-        "reason": changes.reason_text(alike.first.reasons),
+        "protocol": protocol_text(alike),
+        "reason": reason_text(alike.first.reasons),
         "reason_codes": [reason.code.value for reason in alike.first.reasons],
     }
 
@@ -120,7 +372,7 @@ def _series_json(change: SeriesChange) -> dict[str, Any]:
     return {
         "point": change.point,
         "verdict": change.verdict.value,
-        "reason": changes.reason_text(change.reasons),
+        "reason": reason_text(change.reasons),
         "reason_codes": [reason.code.value for reason in change.reasons],
         "states": Range((change,)).states,
         "base_ns": change.base_ns,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hockney.analysis.repeat import further
 from hockney.model import Point, RunStatus, curve_of
 from hockney.report.document import Block, Column, Plot, Sentence, Table, Text, Title
-from hockney.report.names import readable_names
 from hockney.report.notes import (
     SHORT_NOTE,
     caveats_of,
@@ -20,7 +19,15 @@ from hockney.report.notes import (
     status_text,
 )
 from hockney.report.sheet import OTHER_STATE, is_other, marks_text
-from hockney.report.words import RANGE_MARK, cell_text, known_text, launches_text, placement_text, size_text
+from hockney.report.words import (
+    RANGE_MARK,
+    cell_text,
+    known_text,
+    launches_text,
+    placement_text,
+    readable_names,
+    size_text,
+)
 from hockney.results.figures import Figure
 from hockney.results.rates import at_rate
 from hockney.results.runs import Run, Series

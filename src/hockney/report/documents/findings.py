@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hockney.analysis.explain import Explanation, FittedLine, OffLine, Parameters
@@ -172,13 +172,29 @@ def _main_state(explanation: Explanation) -> str:
     return max(states, key=lambda state: states[state], default="")
 
 
-def finding_parts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> tuple[str, str, str]:
-    """The title with the evidence and the other transports, the likely cause, and the fix; "" where there is none."""
-    finding = group[0]
-    also = ", ".join(others_of(group, name_of))
-    head = f"{name_of(finding)}: {title_of(finding)}. {evidence_of(finding)}".removeprefix(": ").strip()
-    fix = f"Fix: {_sentence(finding.fix)}" if finding.fix else ""
-    return head + (f" Also on {also}." if also else ""), cause_of(finding), fix
+@dataclass(frozen=True)
+class FindingTexts:
+    """What is said of a finding on the transport that it is `about`; `also` names the others. "" where not known."""
+
+    about: str
+    title: str
+    evidence: str
+    cause: str
+    fix: str
+    also: str
+
+    @property
+    def head(self) -> str:
+        """The title with the evidence and the other transports."""
+        return " ".join(filter(None, (f"{self.about}: {self.title}.".removeprefix(": "), self.evidence, self.also)))
+
+
+def finding_texts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> FindingTexts:
+    """Those of a finding and others like it on other transports."""
+    finding, also = group[0], ", ".join(others_of(group, name_of))
+    fix = _sentence(finding.fix) if finding.fix else ""
+    texts = (name_of(finding), title_of(finding), evidence_of(finding), cause_of(finding), fix)
+    return FindingTexts(*texts, f"Also on {also}." if also else "")
 
 
 def finding_bullet(
@@ -194,14 +210,13 @@ def finding_bullet(
         name = (names or {}).get(about.transport, about.transport)
         return f"{name} ({about.state})" if about.transport and about.state not in ("", state) else name
 
-    head, cause, fix = finding_parts(group if is_short else group[:1], name_of)
+    texts = finding_texts(group if is_short else group[:1], name_of)
+    fix = f"Fix: {texts.fix}" * bool(texts.fix)
     if group[0].fix and group[0].fix.argv[:1] == ("hockney",) and len(fix) > _FIX_MAX:
         fix = f"Try: `{command_line(group[0].fix)}`"
-    others = []
-    for other in () if is_short else group[1:]:
-        other_head, other_cause, _ = finding_parts([other], name_of)
-        others.append(f"{other_head} {other_cause}" if other_cause not in ("", cause) else other_head)
-    return Bullet(head, (cause, fix), tuple(others), lines_max=_FINDING_LINES_MAX if is_short else None)
+    below = [] if is_short else [finding_texts([other], name_of) for other in group[1:]]
+    others = [f"{other.head} {other.cause * (other.cause != texts.cause)}".rstrip() for other in below]
+    return Bullet(texts.head, (texts.cause, fix), tuple(others), lines_max=_FINDING_LINES_MAX if is_short else None)
 
 
 def gap_line(gap: NotChecked) -> str:

@@ -7,11 +7,10 @@ from statistics import median
 from typing import Any
 
 from hockney.analysis.health import Health, health_of
-from hockney.report.document import Block, Item, Title
+from hockney.report.document import Block, Column, Item, Section, Table, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
+from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block
 from hockney.report.documents.table_kind import TableKind
-from hockney.report.pairs import HOSTS_MAX, host_values, pair_block
-from hockney.report.table import TextTable, text_rows
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
 
@@ -63,7 +62,7 @@ def health_document(health: Health, run: Run) -> Iterator[Block]:
             yield Item(gap_line(gap))
 
 
-def _slowest(health: Health) -> TextTable:
+def _slowest(health: Health) -> Section:
     known = health.matrices
     rows = []
     for number, name in enumerate(known.hosts):
@@ -74,8 +73,9 @@ def _slowest(health: Health) -> TextTable:
         if sends and receives and waits:
             rows.append((min(median(sends), median(receives)), name, median(sends), median(receives), median(waits)))
     title = "The slowest hosts by the median over those that they met; all pairs: --json"
-    slowest = ((name, format_rate(a), format_rate(b), format_ns(wait)) for _, name, a, b, wait in sorted(rows)[:10])
-    return TextTable(title, ("host", "sends", "receives", "latency"), text_rows(slowest), fits=False)
+    slowest = [(name, format_rate(a), format_rate(b), format_ns(wait)) for _, name, a, b, wait in sorted(rows)[:10]]
+    columns = [Column("host"), *(Column(word, right=True) for word in ("sends", "receives", "latency"))]
+    return Section(title, (Table(columns, slowest),))
 
 
 KIND = TableKind(

@@ -1,16 +1,217 @@
-"""Everything that can be measured here, and how to get missing things, as a document."""
+"""Everything that can be measured here: suites, patterns, transports, launchers and machines of the archive.
+
+Each item is ready, or has the reason why not and how to get it. All come from their definitions: the workers'
+descriptions, the installed libraries, the files in suites/, the table of launchers, the archive.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
+from hockney.archive import Machine, machines, reports
+from hockney.errors import UsageError
+from hockney.machine.files import read_toml
+from hockney.measure.plan import make_plan
+from hockney.model import Point
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title, records
-from hockney.report.inventory import Entry, Inventory, Pairing
+from hockney.suites import builtin_names, load_suite
+from hockney.units import counted
+from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
+from hockney.worker.errors import WorkerError
+from hockney.worker.launch import LAUNCHERS
+from hockney.worker.libraries import side_by_side
+from hockney.worker.machine_model import builtin_models, load_model
+from hockney.worker.points import RunOptions
+from hockney.worker.words import check_words
 
 KINDS = ("suites", "patterns", "transports", "launchers", "machines")
 MATRIX = "matrix"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One item of the list. `why`: why it is not ready, None if it is; `how`: how to get it, if that is known.
+
+    `more` is for JSON. `unready` says in a word how it is not ready: missing, wrong (it exists, but cannot be used) or
+    oversubscribed (it needs more ranks than there are CPUs).
+    """
+
+    name: str
+    summary: str
+    why: str | None = None
+    how: str | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+    unready: str = "missing"
+
+    @property
+    def ready(self) -> bool:
+        return self.why is None
+
+    @property
+    def state(self) -> str:
+        return "ready" if self.ready else self.unready
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Whether a pattern runs on a transport: "yes", "native" by a collective of the transport's own, or None.
+
+    Then `why` says why not; `missing` are the capabilities that the transport does not offer.
+    """
+
+    runs: str | None
+    why: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """All items, and the matches by transport and pattern.
+
+    `fault`: why no worker could be built; patterns and transports are then unknown.
+    """
+
+    suites: tuple[Entry, ...]
+    patterns: tuple[Entry, ...]
+    transports: tuple[Entry, ...]
+    launchers: tuple[Entry, ...]
+    machines: tuple[Entry, ...]
+    matrix: dict[str, dict[str, Pairing]]
+    fault: str | None = None
+
+
+def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
+    """List everything here, building the workers if needed; things that cannot be built or read have the reason.
+
+    `suite_files`: the user's suites, listed in place of hockney's. `cpus`: the number of CPUs for ranks.
+    """
+    try:
+        catalogue, fault = load(), None
+    except WorkerError as error:
+        catalogue, fault = Catalogue({}, {}, ()), str(error)
+    modelled = {name: load_model(name).machine.machine for name in builtin_models()}
+
+    def of_suite(name: str) -> Entry:
+        return _suite(name, catalogue, fault, cpus)
+
+    # One after the other: a file may name a model, which is added to the catalogue that all use.
+    suites = map(of_suite, suite_files) if suite_files else side_by_side(of_suite, builtin_names())
+    return Inventory(
+        suites=tuple(suites),
+        patterns=tuple(_pattern(pattern, cpus) for pattern in catalogue.patterns.values()),
+        transports=(
+            *(_transport(transport) for transport in catalogue.transports.values()),
+            *(Entry(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
+        ),
+        launchers=tuple(_launcher(name, catalogue.transports.values()) for name in LAUNCHERS),
+        machines=tuple(_machine(machine, modelled) for machine in machines().values()),
+        matrix=_matrix(catalogue),
+        fault=fault,
+    )
+
+
+def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Entry:
+    try:
+        if fault is not None:
+            suite = load_suite(name)
+            return Entry(suite.name, suite.title, "no worker can be built", fault)
+        is_own = name not in builtin_names()  # hockney's are right, and asking workers about each series takes long
+        suite = load_suite(name, check=(lambda suite: check_words(suite, "series", catalogue)) if is_own else None)
+        plan = make_plan(suite, RunOptions(), catalogue, cpus)
+    except UsageError as error:
+        is_there = Path(name).exists()
+        how = "correct the file" if is_there else "name a file that exists"
+        return Entry(Path(name).stem, "", str(error), how, unready="wrong" if is_there else "missing")
+    more = {"points": len(plan.points), "skipped": len(plan.skipped)}
+    if not plan.points:
+        why = next((skipped.reason for skipped in plan.skipped), "it names no transport that is here")
+        return Entry(suite.name, suite.title, why, more=more)
+    skipped = f", {len(plan.skipped)} more cannot run here" if plan.skipped else ""
+    return Entry(suite.name, f"{suite.title}: {counted(len(plan.points), 'point')}{skipped}", more=more)
+
+
+def _pattern(pattern: PatternInfo, cpus: int) -> Entry:
+    least, most, step = pattern.ranks
+    options = [
+        {**asdict(option), **({"min": None, "max": None} if option.choices else {})} for option in pattern.options
+    ]
+    more = {
+        "ranks": {"least": least, "most": most or None, "multiple_of": step},
+        "needs": sorted(pattern.needs),
+        "timed": pattern.timed,
+        "sized": pattern.sized,
+        "options": options,
+    }
+    if least <= cpus:
+        return Entry(pattern.name, pattern.summary, more=more)
+    why = f"needs {counted(least, 'rank')}"
+    return Entry(pattern.name, pattern.summary, why, "here with --oversubscribe", more, "oversubscribed")
+
+
+def _transport(transport: TransportInfo) -> Entry:
+    more = {
+        "executable": str(transport.executable),
+        "worker_name": transport.worker_name,
+        "caps": sorted(transport.caps),
+        "native": sorted(transport.native),
+        "max_bytes": transport.max_bytes or None,
+    }
+    summary = f"{transport.library.name}: {transport.summary}" if transport.library else transport.summary
+    return Entry(transport.name, summary, more=more)
+
+
+def _launcher(name: str, transports: Iterable[TransportInfo]) -> Entry:
+    summary = (LAUNCHERS[name].__doc__ or "").strip().partition("\n")[0]
+    if name == "local":
+        return Entry(name, summary)
+    if name in ("ssh", "srun", "flux"):
+        programs = [path for path in [shutil.which(name)] if path]
+    else:
+        libraries = [transport.library for transport in transports if transport.library]
+        programs = sorted({str(library.program) for library in libraries if library.kind == name})
+    if not programs:
+        return Entry(name, summary, "not found", read_toml(Path(__file__).with_name("launchers.toml"))[name])
+    return Entry(name, f"{summary} {', '.join(programs)}", more={"programs": programs})
+
+
+def _machine(machine: Machine, modelled: Mapping[str, str | None]) -> Entry:
+    report = reports()[machine.report]
+    more = {
+        "title": machine.title,
+        "figures": sum(figure.value is not None for figure in machine.figures),
+        "suite": report.name,
+        "source": {"title": report.title, "author": report.author, "date": report.date},
+        "systems": list(machine.systems),
+        "models": [name for name, of_machine in modelled.items() if of_machine == machine.name],
+    }
+    return Entry(machine.name, machine.about, more=more)
+
+
+def _matrix(catalogue: Catalogue) -> dict[str, dict[str, Pairing]]:
+    points = {}
+    for transport in catalogue.transports.values():
+        for pattern in catalogue.patterns.values():
+            options = (("algorithm", "native"),) if pattern.collective in transport.native else ()
+            point = Point(transport.name, pattern.name, pattern.ranks_default, pattern.bytes_default, options)
+            points[transport.name, pattern.name] = point
+    obstacles = catalogue.obstacles(points.values())
+    matrix: dict[str, dict[str, Pairing]] = {name: {} for name in catalogue.transports}
+    for (transport_name, pattern_name), point in points.items():
+        pairing = Pairing("native" if point.options else "yes")
+        if point in obstacles:
+            lacks = catalogue.patterns[pattern_name].needs - catalogue.transports[transport_name].caps
+            pairing = Pairing(None, obstacles[point], tuple(sorted(lacks)))
+        matrix[transport_name][pattern_name] = pairing
+    return matrix
+
+
+# ---- the document ---------------------------------------------------------------------------------------------------
 
 
 def inventory_document(inventory: Inventory, kind: str | None) -> Iterator[Block]:
@@ -27,7 +228,7 @@ def inventory_document(inventory: Inventory, kind: str | None) -> Iterator[Block
             f"Descriptions, and how to get missing ones: {typed('list', 'transports')}, {typed('list', 'patterns')}, …"
         )
     elif kind == MATRIX:
-        yield from _matrix(inventory.matrix)
+        yield from _matrix_blocks(inventory.matrix)
     elif kind == "machines":
         yield from _machines(inventory.machines)
     else:
@@ -98,7 +299,7 @@ def _options(patterns: Sequence[Entry]) -> Iterator[Block]:
     yield Table(["pattern", "option", "values", "default", Column("what", wrap=True)], rows)
 
 
-def _matrix(matrix: Mapping[str, Mapping[str, Pairing]]) -> Iterator[Block]:
+def _matrix_blocks(matrix: Mapping[str, Mapping[str, Pairing]]) -> Iterator[Block]:
     marks: dict[str, str] = {}
     rows = []
     for transport, row in matrix.items():

@@ -1,19 +1,111 @@
-"""The times between all pairs of ranks as a document and as JSON."""
+"""Values between all pairs of ranks, or of hosts, for the screen, Markdown, the page, pictures and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
+from hockney.analysis.clusters import Pair
+from hockney.analysis.health import Health
 from hockney.analysis.pairs import PairMatrix, pair_matrices
-from hockney.report.document import Block, Text, Title
+from hockney.report.document import Block, Matrix, Text, Title
 from hockney.report.documents.table_kind import TableKind
+from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
 from hockney.report.notes import one_launch
-from hockney.report.pairs import HOSTS_MAX, pair_block, rank_values
 from hockney.results.runs import Run
 from hockney.stats import Interval
-from hockney.units import counted, format_ns
+from hockney.units import counted, format_bytes, format_ns, format_rate
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
+
+HOSTS_MAX = 64
+"""More have no matrix that can be read as text."""
+_Unit = Literal["ns", "bytes/s"]
+_TEXTS: Mapping[_Unit, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
+
+
+@dataclass(frozen=True)
+class PairValues:
+    """A square of values, NaN where a pair has none, and the words next to it. `framed` are the ranks of outliers.
+
+    `hosts` are those of the rows; () where all ranks are on one.
+    """
+
+    name: str
+    ends: Literal["ranks", "hosts"]
+    unit: _Unit
+    values: FloatArray
+    hosts: tuple[str, ...]
+    classes: tuple[str, ...]
+    missing: int
+    cpus: tuple[int, ...] = ()
+    framed: tuple[tuple[int, ...], ...] = ()
+    outliers: tuple[str, ...] = ()
+    inconclusive: tuple[str, ...] = ()
+    oversubscribed: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Those of its rows: the hosts where no two ranks share one, else the ranks, with their hosts if several."""
+        if len(self.hosts) == len(set(self.hosts)) > 0:
+            return list(self.hosts)
+        return rank_names(range(len(self.values)), self.hosts)
+
+
+def rank_values(matrix: PairMatrix, name_of: Callable[[str], str]) -> PairValues:
+    """The times of a matrix; `name_of` a transport. A pair measured one way has that time both ways."""
+    import numpy as np
+
+    values = np.full((matrix.ranks, matrix.ranks), np.nan)
+    for (a, b), time in matrix.times.items():
+        values[a, b] = time.value
+        if (b, a) not in matrix.times:
+            values[b, a] = time.value
+    load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
+    options = "".join(f", {name}={value}" for name, value in matrix.options)
+    where = f"{name_of(matrix.transport)}, {format_bytes(matrix.bytes)}, {matrix.ranks} ranks"
+    return PairValues(
+        name=f"{where}, {load}{options}",
+        ends="ranks",
+        unit="ns",
+        values=values,
+        hosts=matrix.hosts if len(set(matrix.hosts)) > 1 else (),
+        classes=tuple(map(class_text, matrix.classes)),
+        missing=matrix.missing,
+        cpus=matrix.cpus,
+        framed=tuple(outlier.ranks for outlier in matrix.outliers),
+        outliers=tuple(outlier_text(outlier, matrix.hosts) for outlier in matrix.outliers),
+        inconclusive=tuple(inconclusive_text(pair, matrix.hosts) for pair in matrix.inconclusive[:5]),
+        oversubscribed=matrix.oversubscribed,
+    )
+
+
+def host_values(health: Health) -> Iterator[PairValues]:
+    """The bandwidth, then the latency; each only if it was measured."""
+    import numpy as np
+
+    known = health.matrices
+    kinds: tuple[tuple[str, _Unit, float | None, Mapping[Pair, Interval]], ...] = (
+        ("Bandwidth, all pairs of a round at once", "bytes/s", known.usual_bytes_per_s, known.bytes_per_s),
+        ("Latency of 8 B, half a round trip", "ns", known.usual_ns, known.latency_ns),
+    )
+    for name, unit, usual, measured in kinds:
+        if usual is not None:
+            values = np.full((len(known.hosts),) * 2, np.nan)
+            for pair, interval in measured.items():
+                values[pair] = interval.value
+            missing = values.size - len(known.hosts) - len(measured)
+            usually = f"usually {_TEXTS[unit](usual)}"
+            yield PairValues(name, "hosts", unit, values, known.hosts, (usually,), missing)
+
+
+def pair_block(matrix: PairValues, title: str = "") -> Matrix:
+    """The values as a block of a document."""
+    values = [[None if math.isnan(value) else value for value in row] for row in matrix.values.tolist()]
+    return Matrix(title or f"{matrix.name}: {', '.join(matrix.classes)}", matrix.names, values, matrix.unit)
 
 
 def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -14,8 +13,8 @@ from hockney.measure.what_if import SLOWDOWNS, Effect, Predicted, Tolerance, Tol
 from hockney.model import Point
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title, records
-from hockney.report.rates import rates_table
-from hockney.report.words import ERROR_COLUMNS, bounds_column, error_cells, known_text, size_text
+from hockney.report.documents.rates import rates_section
+from hockney.report.words import bounds_column, known_text, size_text
 from hockney.results.runs import Run
 from hockney.units import format_bytes, format_duration_s, format_messages, format_ns, format_rate
 from hockney.worker.catalogue import split_name
@@ -82,7 +81,7 @@ def _case(predicted: Predicted) -> Iterator[Block]:
     with_changes = f", with {' '.join(predicted.changes)}" if predicted.changes else ""
     yield Title(f"{case.plan.suite} on {case.model.name} ({case.model.machine.title}){with_changes}")
     if predicted.rates is not None:
-        yield replace(rates_table(predicted.rates, more="Searched in virtual time."), bold="events")
+        yield rates_section(predicted.rates, more="Searched in virtual time.")
     elif predicted.predictions:
         yield from _times(predicted.predictions)
     else:
@@ -113,7 +112,7 @@ def _times(rows: Sequence[Prediction]) -> Iterator[Block]:
         Column("change", right=True): _change,
         Column("outside the fit", wrap=True): _outside,
     }
-    yield records({column: text for column, text in columns.items() if any(map(text, rows))}, rows)
+    yield records(columns, rows)
 
 
 def _events(row: Prediction) -> str:
@@ -237,8 +236,19 @@ def validation_document(run: Run, done: Sequence[Validation]) -> Iterator[Block]
         yield records(columns, each.rows)
         yield from _missing(each.missing)
     yield Title("Size of the errors")
-    rows = [[each.transport, *error_cells(each)] for each in done]
-    yield Table([Column("transport", key=True), *(Column(name, right=True) for name in ERROR_COLUMNS)], rows)
+    yield errors_table(done, lambda each: each.transport)
+
+
+def errors_table(done: Iterable[Validation], name_of: Callable[[Validation], str]) -> Table:
+    """How large the errors of predictions against measurements are."""
+    columns: dict[Column, Callable[[Validation], str]] = {
+        Column("transport", key=True): name_of,
+        Column("points", right=True): lambda each: str(len(each.rows)),
+        Column("median error", right=True): lambda each: known_text(each.median_error, "{:.1%}".format),
+        Column("within 10%", right=True): lambda each: known_text(each.share_within(0.10), "{:.0%}".format),
+        Column("within 25%", right=True): lambda each: known_text(each.share_within(0.25), "{:.0%}".format),
+    }
+    return records(columns, done)
 
 
 def validation_json(each: Validation) -> dict[str, Any]:

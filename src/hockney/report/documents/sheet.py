@@ -16,7 +16,7 @@ from hockney.errors import HockneyError
 from hockney.model import PointStatus, Warning_
 from hockney.report.commands import typed
 from hockney.report.document import Block, Bullet, Column, Document, Item, Sentence, Table, Text, Title, document
-from hockney.report.documents.findings import finding_parts
+from hockney.report.documents.findings import finding_texts
 from hockney.report.documents.plan import idle_hosts_text
 from hockney.report.documents.table_kind import TableKind
 from hockney.report.findings import grouped, layer_text
@@ -62,7 +62,8 @@ def _blocks(
         what = f"This machine is busy. {busy.cause} Figures are rough."
         yield Text(what + (fixed(further(run)) or f" {busy.remedy}"), "caution")
     if sheet.rows:
-        yield from _rows(sheet, run)
+        table = sheet_table(sheet)
+        yield from (Sentence(), table, Sentence(), *map(Text, sheet_legend(sheet, run, table)))
     else:
         changed = "No figure yet: the machine changed during every measurement."
         yield Text(changed if sheet.states else "Nothing was measured.", "caution")
@@ -95,8 +96,8 @@ def _busy(sheet: Sheet) -> Warning_ | None:
     return load_of(sheet.warnings) if rough > len(sheet.values) / 10 else None
 
 
-def _rows(sheet: Sheet, run: Run) -> Iterator[Block]:
-    """The table, a part for each placement of the ranks, and its legend."""
+def sheet_table(sheet: Sheet) -> Table:
+    """A row for each transport, a part for each placement of the ranks; the best cells of a column are marked."""
     groups: dict[str, list[Row]] = {}
     for row in sheet.rows:
         groups.setdefault(row.placement, []).append(row)
@@ -104,7 +105,8 @@ def _rows(sheet: Sheet, run: Run) -> Iterator[Block]:
     columns = [Column("", tone="strong", key=True)]
     if has_states:
         columns += [Column("state", key=True), Column("floor", right=True, key=True)]
-    columns += [Column(column.title, right=True) for column in sheet.columns]
+    columns += [Column(column.title, right=True, definition=column.definition) for column in sheet.columns]
+    best = {column.key: column.best([row.values[column.key] for row in sheet.rows]) for column in sheet.columns}
     rows: list[list[str] | str] = []
     for placement, members in groups.items():
         above = [placement[:1].upper() + placement[1:]] * bool(placement)
@@ -113,11 +115,12 @@ def _rows(sheet: Sheet, run: Run) -> Iterator[Block]:
             floor_ns = None if row.is_between_hosts else row.floor_ns
             state = [row.state, format_ns(floor_ns) if floor_ns else NOTHING] if has_states else []
             heads = [row.name + OTHER_STATE * (not has_states and _is_other(sheet, row)), *state]
-            texts = ((column.texts(row.values[column.key]), row.marks(column.key)) for column in sheet.columns)
-            rows.append(heads + [padded(*text, marks) for text, marks in texts])
+            for key, column in ((column.key, column) for column in sheet.columns):
+                value = row.values[key]
+                heads.append(padded(*column.texts(value), row.marks(key), is_best=value in best[key]))
+            rows.append(heads)
     narrow = [row if isinstance(row, str) else [_ENDS.sub(r"\2 \1", cell).strip() for cell in row] for row in rows]
-    legend = _legend(sheet, run, [cell for row in rows if not isinstance(row, str) for cell in row])
-    yield from (Sentence(), Table(columns, rows, fits=True, narrow=narrow), Sentence(), *map(Text, legend))
+    return Table(columns, rows, fits=True, narrow=narrow)
 
 
 def _is_other(sheet: Sheet, row: Row) -> bool:
@@ -136,8 +139,9 @@ def _reference(sheet: Sheet, rows: Sequence[Row]) -> list[list[str]]:
     return [["floor", format_ns(floor_ns)]] if floor_ns else []
 
 
-def _legend(sheet: Sheet, run: Run, cells: Sequence[str]) -> Iterable[str]:
-    """The legend of the table, with only the marks that are in its `cells`."""
+def sheet_legend(sheet: Sheet, run: Run, table: Table) -> Iterable[str]:
+    """The legend of the table, with only the marks that are in its cells."""
+    cells = [cell for row in table.rows if not isinstance(row, str) for cell in row]
     overs = {value.over for value in sheet.values if value.has_interval}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
     yield f"{placement_text(run) or 'Two ranks.'} Median with 95 % confidence interval, {launches_text(run)}{within}."
@@ -202,8 +206,9 @@ def _findings(sheet: Sheet, findings: Sequence[Finding], *, verbose: bool) -> It
         groups = list(strongest.values())[:4]
     texts = []
     for group in groups:
-        text, *more = finding_parts(group, name_of)
-        for part in filter(None, more):
+        of_group = finding_texts(group, name_of)
+        text = of_group.head
+        for part in filter(None, (of_group.cause, f"Fix: {of_group.fix}" * bool(of_group.fix))):
             # Two lines of a screen of 100 columns.
             text += f" {part}" if verbose or len(text) + len(part) < 190 else ""
         texts.append(text)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hockney.analysis.health import health_of
 from hockney.analysis.health.matrices import SUITE
-from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.charts import Chart, chart_json, matrix_json, plain
+from hockney.report.classic import make_report
+from hockney.report.documents.classic import classic_document
+from hockney.report.documents.pairs import PairValues, host_values, rank_values
 from hockney.report.page.choices import choices_of, strips_of
-from hockney.report.page.classic import classic_items
 from hockney.report.page.comparisons import comparisons_of
 from hockney.report.page.curves import curves_json, fits_json
 from hockney.report.page.findings import findings_of
-from hockney.report.page.layers import layers_chart
-from hockney.report.page.machines import machines_chart
 from hockney.report.page.material import Material, material_of
-from hockney.report.page.over import history_chart, ranks_chart
 from hockney.report.page.predictions import predictions_of
 from hockney.report.page.reports import report_charts
-from hockney.report.page.samples import cpu_chart, distribution_chart
 from hockney.report.page.summary import summary_of
-from hockney.report.page.tables import environment_of, load_table, sheet_table
-from hockney.report.pairs import PairValues, host_values, rank_values
+from hockney.report.page.tables import environment_of, sections_of
+from hockney.report.page.views import (
+    cpu_chart,
+    distribution_chart,
+    history_chart,
+    layers_chart,
+    machines_chart,
+    ranks_chart,
+)
 from hockney.results.runs import Results, Run
 from hockney.results.traits import pattern_traits
 
@@ -40,17 +44,17 @@ class ReportPage:
     color_of: Mapping[str, int]
 
 
-def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> ReportPage:
-    """The page of a run, compared with others; `command_line` writes a fix as a shell command."""
+def page_of(results: Results, run: Run, others: Sequence[Run]) -> ReportPage:
+    """The page of a run, compared with others."""
     from hockney.report.page.pictures import curve_charts  # which draws the charts of this page, too
 
-    material = material_of(results, run, others, command_line)
+    material = material_of(results, run, others)
     transports = list(material.color_of)
     charts = charts_of(material)
     comparisons, changes = comparisons_of(material)
     matrices = matrices_of(material)
-    load = load_table(material)
-    known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices), *["load"] * (load is not None)]
+    sections = sections_of(material)
+    known = [*(chart.id for chart in charts), *["matrix"] * bool(matrices), *sections]
     figures = report_charts()
     predictions = predictions_of(material)
     checked = [predictions.chart] if predictions and predictions.chart else []
@@ -83,8 +87,7 @@ def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Cal
             "choices": choices_of(material),
             "hero": next(curve_charts(material), None),
             "findings": findings_of(material, known),
-            "sheet": sheet_table(material),
-            "tables": {name: table for name, table in (("rates", material.rates), ("load", load)) if table},
+            "tables": sections,
             "has_curves": any(curve.is_drawn for curve in material.curves),
             "charts": {chart.id: chart for chart in charts},
             "matrices": matrices,
@@ -92,7 +95,10 @@ def page_of(results: Results, run: Run, others: Sequence[Run], command_line: Cal
             "changes": changes,
             "predictions": predictions,
             "reports": figures,
-            "classic": classic_items(material),
+            "classic": [
+                (report, list(classic_document(report, everything=True)))
+                for report in filter(None, map(make_report, material.runs))
+            ],
             "environment": environment_of(material),
             "definitions": patterns,
             "words": {word: text for word, text in words.items() if word not in patterns},

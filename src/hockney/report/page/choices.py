@@ -11,10 +11,10 @@ from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
 from hockney.model import split_placed
 from hockney.report.charts import Strip
+from hockney.report.commands import command_line
+from hockney.report.document import Cell, Column, Section, Table, Text
 from hockney.report.page.curves import CurveData
-from hockney.report.page.machines import pingpongs
 from hockney.report.page.material import Material
-from hockney.report.table import Cell, TextTable
 from hockney.report.words import NOTHING, ROUGH, figure_text
 from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
@@ -58,7 +58,7 @@ def leaders(candidates: Sequence[Candidate], sign: int = 1) -> list[Candidate]:
 def classes_of(material: Material) -> dict[str, list[CurveData]]:
     """The ping-pongs of two ranks that no scheduler timed, by the words for their class, your own library's first."""
     oversubscribed = {launch.transport for launch in material.run.launches.values() if launch.oversubscribed}
-    curves = [each for each in pingpongs(material, material.run) if each.transport not in oversubscribed]
+    curves = [each for each in material.pingpongs(material.run) if each.transport not in oversubscribed]
     carriers = {each.transport: transport_traits(material.run.facts, each.transport).carrier for each in curves}
     classes = {words: [each for each in curves if carriers[each.transport] == kind] for kind, words in _KINDS.items()}
     return {words: members for words, members in classes.items() if members}
@@ -103,7 +103,7 @@ def _spans(curves: Sequence[CurveData], sizes: Iterable[int]) -> list[Span]:
     return spans
 
 
-def choices_of(material: Material) -> TextTable | None:
+def choices_of(material: Material) -> Section | None:
     """The fastest transport of each class for short and for long messages; None where no class has a choice."""
     classes = {words: curves for words, curves in classes_of(material).items() if _sizes(curves)}
     if all(len(curves) == 1 for curves in classes.values()):
@@ -116,10 +116,10 @@ def choices_of(material: Material) -> TextTable | None:
             best = _best(spans)
             unsure = unsure or best[:2] * (len(best) > 1)
             cells.append(_cell(material, curves, spans, best) if best else Cell(NOTHING))
-        rows.append((Cell(words), *cells))
-    columns = ("", *(f"{word} {format_bytes(_SHORT_MAX)}" for word in ("up to", "above")))
+        rows.append((words, *cells))
+    columns = (Column(""), *(Column(f"{word} {format_bytes(_SHORT_MAX)}", right=True) for word in ("up to", "above")))
     note = "The fastest ping-pong at most of these sizes. Probably: intervals overlap."
-    return TextTable("Fastest transport", columns, tuple(rows), notes=(note, *_to_settle(material, unsure)))
+    return Section("Fastest transport", (Table(columns, rows), *map(Text, (note, *_to_settle(material, unsure)))))
 
 
 def _best(spans: Sequence[Span]) -> list[Candidate]:
@@ -174,5 +174,5 @@ def _to_settle(material: Material, equal: Sequence[Candidate]) -> Iterable[str]:
     if names and not (info.is_imported or info.plan.get("virtual") or any(split_placed(name)[1] for name in names)):
         sides = ("--base-transport", names[0], "--new-transport", names[1])
         words = ("hockney", "compare", "--interleave", "pingpong", *sides, *same_hosts(info.plan))
-        command = material.command_line(Fix("measure variants", words, run_facts=info.facts))
+        command = command_line(Fix("measure variants", words, run_facts=info.facts))
         yield f"To settle which of two is faster, measure them in alternation: `{command}`."

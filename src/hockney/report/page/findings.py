@@ -1,4 +1,4 @@
-"""Findings in the page's form: title, evidence, likely cause, fix, and the chart that shows them."""
+"""Findings as the page shows them: what `explain` says, each with the chart that shows it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.finding import Finding
-from hockney.report.document import Block, Bullet
-from hockney.report.documents.findings import gap_line
-from hockney.report.findings import cause_of, evidence_of, fix_sentence, grouped, note_text, others_of, title_of
+from hockney.report.document import Item, Section
+from hockney.report.documents.findings import FindingTexts, finding_texts, gap_line
+from hockney.report.findings import grouped, note_text
 from hockney.report.notes import fixed
 from hockney.report.page.material import Material
 
@@ -27,13 +27,7 @@ _CHARTS = {  # that show a finding best, by its code
 class FindingItem:
     """A finding, once for all transports that have it. `shows` holds the settings of the chart of its evidence."""
 
-    title: str
-    about: str
-    also: tuple[str, ...]
-    evidence: str
-    cause: str
-    fix: str
-    command: str
+    texts: FindingTexts
     is_problem: bool
     chart: str
     shows: dict[str, Any]
@@ -43,39 +37,24 @@ class FindingItem:
 class Findings:
     """All that `explain` finds; `notes` limit it, `gaps` are the checks that were not made."""
 
-    items: tuple[FindingItem, ...]
-    notes: tuple[str, ...]
-    gaps: tuple[Block, ...]
+    items: tuple[FindingItem, ...] = ()
+    notes: tuple[str, ...] = ()
+    gaps: Section | None = None
 
 
 def findings_of(material: Material, charts: Iterable[str]) -> Findings:
     """The findings of the first run; `charts` are those of the page."""
     explanation, known = material.explanation, set(charts)
     if explanation is None:
-        return Findings((), (), ())
-    return Findings(
-        tuple(_item(material, group, known) for group in grouped(explanation.findings)),
-        tuple(note_text(note) + fixed(note.fix) for note in explanation.notes if note.code != "warned"),
-        tuple(map(Bullet, map(gap_line, explanation.not_checked))),
-    )
-
-
-def _item(material: Material, group: Sequence[Finding], charts: set[str]) -> FindingItem:
-    finding = group[0]
-    command = material.command_line(finding.fix) if finding.fix else ""
-    chart, shows = _evidence_chart(material, finding, [each.subject.transport for each in group], charts)
-    return FindingItem(
-        title=title_of(finding),
-        about=material.name_of(finding.subject.transport),
-        also=tuple(others_of(group, lambda each: material.name_of(each.subject.transport))),
-        evidence=evidence_of(finding),
-        cause=cause_of(finding),
-        fix=f"{fix_sentence(finding.fix)}{':' if command else '.'}" if finding.fix else "",
-        command=command,
-        is_problem=finding.is_problem,
-        chart=chart,
-        shows=shows,
-    )
+        return Findings()
+    items = []
+    for group in grouped(explanation.findings):
+        texts = finding_texts(group, lambda each: material.name_of(each.subject.transport))
+        shown = _evidence_chart(material, group[0], [each.subject.transport for each in group], known)
+        items.append(FindingItem(texts, group[0].is_problem, *shown))
+    notes = tuple(note_text(note) + fixed(note.fix) for note in explanation.notes if note.code != "warned")
+    gaps = tuple(map(Item, map(gap_line, explanation.not_checked)))
+    return Findings(tuple(items), notes, Section("Not checked", gaps) if gaps else None)
 
 
 def _evidence_chart(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +12,14 @@ from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.health.matrices import SUITE
 from hockney.analysis.repeat import resume
-from hockney.errors import Fix, HockneyError
+from hockney.errors import HockneyError
 from hockney.report.charts import COLORS, DASHES
-from hockney.report.names import readable_names
+from hockney.report.commands import command_line
+from hockney.report.document import Section
+from hockney.report.documents.rates import rates_section
 from hockney.report.page.curves import CurveData, curves_of
-from hockney.report.rates import rates_table
 from hockney.report.sheet import Sheet, make_sheet
-from hockney.report.table import TextTable
+from hockney.report.words import readable_names
 from hockney.results.rates import highest_rates
 from hockney.results.runs import Results, Run
 
@@ -28,20 +29,18 @@ class Material:
     """The first run, the subject of the page, with everything derived from it, and the other runs.
 
     `reading` and `explanation` are None if no figure has an interval, `sheet` for another suite than quick, `rates` if
-    no rate was searched. `curves` are of all runs. `names` are the readable ones of transports; `command_line` writes a
-    fix as a shell command.
+    no rate was searched. `curves` are of all runs. `names` are the readable ones of transports.
     """
 
     results: Results
     run: Run
     others: tuple[Run, ...]
     sheet: Sheet | None
-    rates: TextTable | None
+    rates: Section | None
     reading: Reading | None
     explanation: Explanation | None
     curves: Sequence[CurveData]
     names: Mapping[str, str]
-    command_line: Callable[[Fix], str]
 
     def name_of(self, transport: str, run: int | None = None) -> str:
         """The readable name of a transport; where there are several runs with that of its run, if it is given."""
@@ -52,6 +51,11 @@ class Material:
     def runs(self) -> tuple[Run, ...]:
         """All runs, the first one first."""
         return (self.run, *self.others)
+
+    def pingpongs(self, run: Run) -> list[CurveData]:
+        """The ping-pong of each transport of a run, in the state that tables show."""
+        of_two = [curve for curve in self.curves if curve.run == run.id and curve.is_main and curve.ranks == 2]
+        return [curve for curve in of_two if curve.pattern == "pingpong"]
 
     @functools.cached_property
     def run_names(self) -> dict[int, str]:
@@ -80,7 +84,7 @@ class Material:
         return {"color": self.color_of[transport] + shift, "dash": DASHES[number % len(DASHES)]}
 
 
-def material_of(results: Results, run: Run, others: Sequence[Run], command_line: Callable[[Fix], str]) -> Material:
+def material_of(results: Results, run: Run, others: Sequence[Run]) -> Material:
     """Read the runs; `others` are compared with the first one."""
     try:
         reading = read_run(run)
@@ -92,10 +96,9 @@ def material_of(results: Results, run: Run, others: Sequence[Run], command_line:
         run=run,
         others=tuple(others),
         sheet=make_sheet(run) if run.info.suite == "quick" else None,
-        rates=rates_table(highest, go_on=command_line(resume(run.id, run.info))) if highest else None,
+        rates=rates_section(highest, go_on=command_line(resume(run.id, run.info))) if highest else None,
         reading=reading,
         explanation=explain_run(run, reading) if reading is not None or run.info.suite == SUITE else None,
         curves=[curve for each in runs for curve in curves_of(each)],
         names=readable_names([launch for each in runs for launch in each.launches.values()]),
-        command_line=command_line,
     )

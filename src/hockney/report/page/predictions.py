@@ -9,9 +9,10 @@ from hockney.analysis.predict.fit import Fit
 from hockney.errors import HockneyError
 from hockney.measure.predict import Validation, fit_to_check, validate
 from hockney.report.charts import Axis, Chart, Line, View, chart
+from hockney.report.document import Table
+from hockney.report.documents.prediction import errors_table
 from hockney.report.page.material import Material
-from hockney.report.table import TextTable, text_rows
-from hockney.report.words import ERROR_COLUMNS, error_cells, size_text
+from hockney.report.words import size_text
 from hockney.stats.fit import NoFit
 from hockney.units import counted
 
@@ -23,7 +24,7 @@ class Predictions:
     """The chart, and a table of how large the errors are; `why` is a sentence where there is neither."""
 
     chart: Chart | None = None
-    table: TextTable | None = None
+    table: Table | None = None
     why: str = ""
 
 
@@ -44,8 +45,7 @@ def predictions_of(material: Material) -> Predictions | None:
     more += f" {counted(missing, 'point')} cannot be predicted." if missing else ""
     views = [_view(material, validation) for validation in done]
     shown = chart("predictions-chart", "points", Axis("measured", "ns"), Axis("predicted", "ns"), views, more=more)
-    rows = text_rows((_name(material, validation), *error_cells(validation)) for validation in done)
-    return Predictions(shown, TextTable("Measured against predicted", ("transport", *ERROR_COLUMNS), rows))
+    return Predictions(shown, errors_table(done, lambda each: _name(material, each)))
 
 
 def _fits(material: Material) -> Sequence[Fit]:

@@ -12,8 +12,8 @@ from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.health.matrices import SUITE
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
 from hockney.report.page.choices import Candidate, classes_of, fastest, leaders, names_text
-from hockney.report.page.machines import archive_points
 from hockney.report.page.material import Material
+from hockney.report.page.views import archive_points
 from hockney.report.words import (
     ROUGH,
     figure_text,

@@ -118,7 +118,7 @@ window.addEventListener("resize", () => {
 
 // ---- commands, and the filter on a narrow page ------------------------------------------------------------------------
 
-for (const command of document.querySelectorAll("code.command, .caption code, .caveat code")) {
+for (const command of document.querySelectorAll(".fix code, .caption code, .caveat code")) {
   if (!navigator.clipboard) break; // of a page that is not read from a safe place
   const copyButton = element("button", { type: "button", class: "copy", "aria-label": `Copy: ${command.textContent}` }, "Copy");
   copyButton.addEventListener("click", async () => {
