@@ -34,10 +34,10 @@ def sizes_text(points: Iterable[Point]) -> str:
     return ", ".join(size_text(point) for point in ordered[:4]) + ("…" if len(ordered) > 4 else "")
 
 
-def state_text(counts: Mapping[str, int], state: str) -> str:
+def state_text(counts: Mapping[str, int], state: str, how: str = "--states") -> str:
     """A sentence, `Machine state: near (94% of measurements); --states lists the others (4% far).`.
 
-    Others below 1 % are left out.
+    Others below 1 % are left out; `how` is what lists them.
     """
     total = sum(counts.values())
     meaning = f"; {CONTENDED}: {CONTENTION}" if State(state, None).is_contended else ""
@@ -46,7 +46,7 @@ def state_text(counts: Mapping[str, int], state: str) -> str:
     often = [(name, count) for name, count in Counter(counts).most_common() if name != state and count >= total / 100]
     others = [f"{format_share(count / total)} {name}" for name, count in often]
     more = f"; {len(others) - 2} more" if len(others) > 2 else ""
-    return f"{text}; --states lists the others ({'; '.join(others[:2])}{more})." if others else f"{text}."
+    return f"{text}; {how} lists the others ({'; '.join(others[:2])}{more})." if others else f"{text}."
 
 
 def status_text(figure: Figure) -> str:

@@ -220,7 +220,7 @@ def test_a_narrow_page_folds_its_filter(browser: Browser, page_file: Path) -> No
 
 def test_a_command_can_be_copied(browser: Browser, page_file: Path) -> None:
     page, seen = opened(browser, page_file, permissions=["clipboard-read", "clipboard-write"])
-    button = page.locator("code.command + .copy:visible").first
+    button = page.locator(".fix code + .copy:visible").first
     command = button.evaluate("each => each.previousElementSibling.textContent")
     button.click()
     page.get_by_text("Copied").wait_for()

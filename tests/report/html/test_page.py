@@ -19,6 +19,7 @@ from tests.report.html.made import BREAKOUT, HOSTILE
 from tests.report.runs import Made, options, store_run
 
 from hockney.analysis.pairs import pair_matrices
+from hockney.cli.report import form_of
 from hockney.model import Point
 from hockney.render.html.page import json_block
 from hockney.report.charts import bounds_of, matrix_json, plain
@@ -228,18 +229,6 @@ def test_a_missing_percentile_is_explained(page: str) -> None:
     assert "Empty: too few samples, or several repetitions in each." in text
 
 
-def test_layers_add_up_to_the_time(page: str) -> None:
-    (view, *_) = figures_of(page)["charts"]["layers"]["views"]
-    total = dict.fromkeys(range(len(view["names"])), 0.0)
-    for line in view["lines"]:
-        for value, row, _, _ in line["points"]:
-            total[row] += value
-    times = dict(zip(view["names"], total.values(), strict=True))
-    assert times["shm"] == pytest.approx(50.2, rel=1e-2)
-    floor = next(line for line in view["lines"] if line["name"] == "floor")
-    assert floor["points"][0][0] == pytest.approx(40.0)
-
-
 def test_distributions_are_quantiles_of_single_samples(page: str) -> None:
     (view,) = (v for v in figures_of(page)["charts"]["distribution"]["views"] if v["name"] == "pingpong of 1 MiB")
     for line in view["lines"]:
@@ -247,23 +236,6 @@ def test_distributions_are_quantiles_of_single_samples(page: str) -> None:
         assert times == sorted(times)
         assert shares[0] == 0
         assert shares[-1] <= 1 - 1 / 120
-
-
-def test_ranks_have_a_point_each(page: str) -> None:
-    views = figures_of(page)["charts"]["ranks"]["views"]
-    (view,) = (view for view in views if view["name"] == "alltoall of 1 KiB")
-    assert [point[0] for point in view["lines"][0]["points"]] == [2, 3, 4]
-
-
-def test_a_comparison_shows_the_change(page: str) -> None:
-    (view,) = figures_of(page)["charts"]["comparison-1"]["views"]
-    slower = next(line for line in view["lines"] if line["name"] == "slower")
-    assert all(point[0] == pytest.approx(1.3, rel=0.05) for point in slower["points"])
-
-
-def test_history_has_every_run_of_the_label(page: str) -> None:
-    (view, *_) = figures_of(page)["charts"]["history"]["views"]
-    assert {len(line["points"]) for line in view["lines"]} == {3}
 
 
 def test_history_keeps_the_newest_60_runs(tmp_path: Path) -> None:
@@ -364,18 +336,11 @@ def test_bad_input_gets_one_sentence(tmp_path: Path, cli: Cli, arguments: list[s
 
 
 @pytest.mark.parametrize(
-    ("arguments", "begins"),
-    [
-        (["-o", "r.md"], "# "),
-        (["-o", "r.html"], "<!doctype html>"),
-        (["-o", "r.out", "--format", "md"], "# "),
-        (["-o", "r", "--format", "html"], "<!doctype html>"),
-    ],
+    ("name", "given", "form"),
+    [("r.md", None, "md"), ("r.HTM", None, "html"), ("r.out", "md", "md"), ("r", "html", "html"), ("r.md", "md", "md")],
 )
-def test_the_suffix_decides_the_format(tmp_path: Path, cli: Cli, arguments: list[str], begins: str) -> None:
-    store_run(tmp_path / "results.db", "quick", [Made(Point("shm", "pingpong", 2, 8), 50.0, 2, 16)])
-    assert cli("report", "last", *arguments).returncode == 0
-    assert (tmp_path / arguments[1]).read_text(encoding="utf-8").lower().startswith(begins)
+def test_the_suffix_decides_the_format(name: str, given: str | None, form: str) -> None:
+    assert form_of(Path(name), given) == form
 
 
 def test_options_name_a_curve(tmp_path: Path, cli: Cli) -> None:

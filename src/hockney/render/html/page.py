@@ -73,8 +73,12 @@ def _prose(text: str) -> Any:
     parts = str(escape(_whole(printable(text)))).split("`")
     if len(parts) % 2 == 0:  # a single one is no quotation
         return Markup("`".join(parts))  # escaped above
-    quoted = (f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))
-    return Markup("".join(quoted))
+    return Markup("".join(_code(part) if number % 2 else part for number, part in enumerate(parts)))
+
+
+def _code(command: str) -> str:
+    """A command whose words are broken only where a line has no room for one."""
+    return f"<code>{' '.join(f'<span>{word}</span>' for word in command.split(' '))}</code>"
 
 
 def policy(scripts: list[str], style: str) -> str:

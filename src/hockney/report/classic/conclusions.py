@@ -18,7 +18,7 @@ from hockney.archive.points import Spec, parse
 from hockney.report.classic.join import Joiner, between_hosts, transport_of
 from hockney.report.classic.models import is_model, models_of
 from hockney.report.classic.predicted import PredictedSeries
-from hockney.report.classic.quantities import NOT_PLANNED, figure_of, reason_of
+from hockney.report.classic.quantities import NOT_PLANNED, reason_of
 from hockney.report.classic.values import Reported
 from hockney.results.figures import SEVERAL_STATES
 from hockney.stats import MIXED
@@ -189,14 +189,15 @@ def _figure(joiner: Joiner, report: str, where: Mapping[str, Any], on: str) -> R
             values.append(joiner.value(spec, quantity, measured))
     known = [value for value in values if value.number is not None]
     if not known:
-        raise NotTestable(next((value.reason for value in values if value.reason), _too_many(joiner, spec)))
+        unlike = where.get("elsewhere") if columns and not values else None  # measured on other transports only
+        raise NotTestable(next((value.reason for value in values if value.reason), unlike or _too_many(joiner, spec)))
     best = {"min": min, "max": max}.get(where.get("best", ""))
     return best(known, key=lambda value: value.number or 0.0) if best else known[0]
 
 
 def _too_many(joiner: Joiner, spec: Spec) -> str:
     """Why there is no measured value: what its series say, where predictions stand for them."""
-    skipped = [each for each in joiner.run.series if each.point.pattern in spec.patterns and figure_of(each) is None]
+    skipped = [each for each in joiner.run.series if each.point.pattern in spec.patterns and each.shown is None]
     of_ranks = [each for each in skipped if spec.ranks in (None, each.point.ranks)]
     return reason_of(of_ranks[0]) if of_ranks else NOT_PLANNED
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 from hockney.machine.topology import Topology
 from hockney.report.classic.models import models_of, way_of
-from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.stats.fit import DistanceFit, NoFit, fit_distance
 
 
 def fit_of(members: Sequence[Series], run: Run) -> tuple[DistanceFit, str | None] | str:
     """The fit to the latencies of all pairs in the state of most of them, or why there is none."""
-    figures = [(each, figure) for each in members if (figure := _shown(each)) is not None]
+    figures = [(each, figure) for each in members if (figure := each.shown) is not None]
     states = Counter(figure.state for _, figure in figures)
     times_ns: dict[tuple[int, int], float] = {}
     hops: dict[tuple[int, int], int] = {}
@@ -41,10 +40,6 @@ def fit_of(members: Sequence[Series], run: Run) -> tuple[DistanceFit, str | None
         return fit.reason
     is_exact = all(each.is_exact for each in members)
     return fit, None if is_exact else max(states, key=lambda state: states[state])
-
-
-def _shown(series: Series) -> Figure | None:
-    return next((each for each in series.figures() if each.is_shown), None)
 
 
 def _borders(series: Series, pair: tuple[int, int], run: Run) -> int | str:

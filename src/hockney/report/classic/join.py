@@ -12,7 +12,7 @@ from hockney.archive.points import Spec, parse
 from hockney.model import split_placed
 from hockney.report.classic.models import is_model, is_of, is_used, models_of, why_not
 from hockney.report.classic.predicted import ASSUMED, PredictedSeries, predicted_series
-from hockney.report.classic.quantities import NOT_PLANNED, QUANTITIES, Context, also_of, figure_of
+from hockney.report.classic.quantities import NOT_PLANNED, QUANTITIES, Context, also_of
 from hockney.report.classic.values import BenchmarkRows, Here, PublishedRow, Reported
 from hockney.results.runs import Run, Series
 
@@ -54,7 +54,7 @@ class Joiner:
         if over_pairs and spec.ranks is None:
             return found
         measured = [each for each in found if not isinstance(each, PredictedSeries)]
-        has_figure = {column_of(each) for each in measured if figure_of(each) is not None}
+        has_figure = {column_of(each) for each in measured if each.shown is not None}
         return [each for each in found if not isinstance(each, PredictedSeries) or column_of(each) not in has_figure]
 
     def _matches(self, series: Series, spec: Spec, *, over_pairs: bool) -> bool:
@@ -271,7 +271,7 @@ def details(run: Run, report: str) -> Iterator[Detail]:
             if series.point.pattern == pattern
             and series.point.role != "basic"
             and (not series.is_harness or pattern == "memload")
-            and figure_of(series) is not None
+            and series.shown is not None
         )
         if rows:
             yield Detail(pattern, names, rows)

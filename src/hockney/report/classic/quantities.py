@@ -89,14 +89,14 @@ class Quantity:
         """Of all series that match a row: of one point the one with the fewest options, unless it has no figure."""
         if self.combine is not None:
             return self.combine(self, members, context)
-        only = min(members, key=lambda each: (figure_of(each) is None, len(each.point.options)))
-        if figure_of(only) is None:
+        only = min(members, key=lambda each: (each.shown is None, len(each.point.options)))
+        if only.shown is None:
             return Reported(self.unit, reason="; ".join(dict.fromkeys(map(reason_of, members))))
         return self.of_series(only, context)
 
     def of_series(self, series: Series, context: Context, figure: Figure | None = None) -> Reported:
         """Of one series; by default the figure that is shown."""
-        figure = figure or figure_of(series)
+        figure = figure or series.shown
         if figure is None or (self.of_measurement is None and figure.time.value <= 0):
             return Reported(self.unit, reason=reason_of(series))
         if self.by_clock and not context.hertz:
@@ -133,11 +133,6 @@ def median(series: Series, figure: Figure, unit: str, of: Callable[[Measurement]
         return Reported(unit, reason="nothing was counted")
     time, over, _ = estimate_of(*zip(*known, strict=True), exact=series.is_exact)
     return _value(series, figure, unit, time, over)
-
-
-def figure_of(series: Series) -> Figure | None:
-    """The figure of a series that is shown; None without one."""
-    return next((each for each in series.figures() if each.is_shown), None)
 
 
 def reason_of(series: Series) -> str:
@@ -366,7 +361,7 @@ def _to_native(of: Quantity, members: Members, context: Context) -> Reported:
 
 def _jump(of: Quantity, members: Members, context: Context) -> Reported:
     """The last size before the times leave their straight line by JUMP or more."""
-    figures = [(each.point.bytes, figure) for each in members if (figure := figure_of(each)) is not None]
+    figures = [(each.point.bytes, figure) for each in members if (figure := each.shown) is not None]
     curve = sorted((size, figure.time) for size, figure in figures if figure.has_interval and size)
     fit = (
         fit_segments(*map(list, zip(*((size, t.value, t.relative) for size, t in curve), strict=True)))

@@ -115,7 +115,7 @@ def _row_name(group: BenchmarkRows, row: PublishedRow, *, most: int | None = Non
         is_count = text.isdecimal() and title not in _BEFORE
         word = f"{text} B" if title == "bytes" else f"{text} {title}" if is_count else text
         parts.append(f"{title} {text}" if title in _BEFORE else word.replace("delay, us", "us delay"))
-    return ", ".join(parts[:most])
+    return ", ".join(parts[:most]).replace(", to ", " to ")
 
 
 def _verdict_of(report: ClassicReport, group: BenchmarkRows) -> str:

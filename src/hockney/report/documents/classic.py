@@ -13,7 +13,7 @@ from hockney.report.classic.screen import all_tables, first_page, footnotes, plo
 from hockney.report.classic.values import Here, PublishedRow, Reported
 from hockney.report.commands import typed
 from hockney.report.document import Block, Plot, Sentence, Text, Title
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.documents.tables import TableKind
 from hockney.report.notes import SHORT_NOTE, fixed, one_launch
 from hockney.report.sheet import marks_text
 from hockney.report.words import RANGE_MARK
@@ -46,8 +46,8 @@ def classic_document(
         for absent in missing:
             yield Text(f"{absent.name}: {absent.why}; {absent.how}")
     if not everything:
-        command = typed("show", report.run.id, "--all")
-        yield Text(f"All rows, what decided the conclusions, and the reasons of failed points: {command}")
+        tables, curves = (typed("show", report.run.id, option) for option in ("--tables", "--all"))
+        yield Text(f"All rows, and what decided the conclusions: {tables}; with every curve and failure: {curves}")
 
 
 def report_as_json(report: ClassicReport) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hockney.analysis.clocks import ClockAround, HostClock, JobClocks, Seen, clocks_around, clocks_of
 from hockney.report.document import Block, Column, Sentence, Text, Title, records
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.documents.tables import TableKind
 from hockney.results.runs import Run
 from hockney.units import format_ns
 

@@ -39,7 +39,7 @@ from hockney.report.findings import (
     title_of,
 )
 from hockney.report.notes import fixed
-from hockney.report.words import figure_text
+from hockney.report.words import whole_text
 from hockney.stats.fit import Estimate, LogGP
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
@@ -120,7 +120,7 @@ def _strongest(explanation: Explanation, names: Mapping[str, str]) -> Iterator[B
     if explanation.loggp:
         loggp = tuple(loggp_blocks(explanation.loggp))
         yield Group(loggp, priority=_FINDINGS_MAX, noun="LogGP fit", count=len(explanation.loggp))
-    hidden = {"finding": groups[_FINDINGS_MAX:], "layer": explanation.layers, "line": explanation.lines}
+    hidden = {"finding": groups[_FINDINGS_MAX:], "layer cost": explanation.layers, "line fit": explanation.lines}
     yield More("--all", {noun: len(members) for noun, members in hidden.items()})
     gaps = _short_gaps(explanation.not_checked)
     yield from [Title("Not checked"), *map(Item, gaps)] if gaps else []
@@ -305,4 +305,4 @@ def with_half_width(value: Estimate | None, text: Callable[[float], str]) -> str
         return "-"
     if value.low <= 0:  # none of these values can be
         return f"at most {text(value.high)}" if value.high > 0 else "below 0"
-    return " ".join(figure_text(value, text)).rstrip()
+    return whole_text(value, text)

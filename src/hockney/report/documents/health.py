@@ -10,7 +10,7 @@ from hockney.analysis.health import Health, health_of
 from hockney.report.document import Block, Column, Item, Section, Table, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
 from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.documents.tables import TableKind
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
 

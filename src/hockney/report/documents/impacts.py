@@ -9,7 +9,7 @@ from hockney.analysis.impact import Impact, Impacts, impacts_of
 from hockney.analysis.repeat import resume
 from hockney.report.commands import fix_text, typed
 from hockney.report.document import Block, Cell, Column, Sentence, Table, Text, Title, records
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.documents.tables import TableKind
 from hockney.report.notes import one_launch
 from hockney.report.words import cpus_text, hosts_text, known_text, ratio_text, readable_names, size_text
 from hockney.results.runs import Run

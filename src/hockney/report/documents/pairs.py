@@ -11,7 +11,7 @@ from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
 from hockney.analysis.pairs import PairMatrix, pair_matrices
 from hockney.report.document import Block, Matrix, Text, Title
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.documents.tables import TableKind
 from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
 from hockney.report.notes import one_launch
 from hockney.results.runs import Run

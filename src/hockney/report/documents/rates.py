@@ -9,7 +9,7 @@ from operator import attrgetter
 from hockney.analysis.repeat import resume
 from hockney.report.commands import command_line, typed
 from hockney.report.document import Column, Section, Sentence, Text, records
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.documents.tables import TableKind
 from hockney.report.words import RANGE_MARK, bounds_column, known_text, size_text
 from hockney.results.figures import INTERVAL_MEASUREMENTS
 from hockney.results.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates

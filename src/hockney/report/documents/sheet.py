@@ -18,7 +18,7 @@ from hockney.report.commands import typed
 from hockney.report.document import Block, Bullet, Column, Document, Item, Sentence, Table, Text, Title, document
 from hockney.report.documents.findings import finding_texts
 from hockney.report.documents.plan import idle_hosts_text
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.documents.tables import TableKind
 from hockney.report.findings import grouped, layer_text
 from hockney.report.notes import (
     SHORT_NOTE,
@@ -31,7 +31,7 @@ from hockney.report.notes import (
     state_text,
 )
 from hockney.report.sheet import OTHER_STATE, Failure, Row, Sheet, is_other, make_sheet, marks_text
-from hockney.report.words import NOTHING, SHORT_MARK, figure_text, launches_text, machine_text, placement_text
+from hockney.report.words import NOTHING, SHORT_MARK, launches_text, machine_text, placement_text, whole_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State
 from hockney.units import counted, format_bytes, format_ns, format_rate, listed
@@ -139,8 +139,8 @@ def _reference(sheet: Sheet, rows: Sequence[Row]) -> list[list[str]]:
     return [["floor", format_ns(floor_ns)]] if floor_ns else []
 
 
-def sheet_legend(sheet: Sheet, run: Run, table: Table) -> Iterable[str]:
-    """The legend of the table, with only the marks that are in its cells."""
+def sheet_legend(sheet: Sheet, run: Run, table: Table, how: str = "--states") -> Iterable[str]:
+    """The legend of the table, with only the marks that are in its cells; `how` lists other machine states."""
     cells = [cell for row in table.rows if not isinstance(row, str) for cell in row]
     overs = {value.over for value in sheet.values if value.has_interval}
     within = "; ± of one launch in places" if len(overs) > 1 and ONE_LAUNCH in overs else ""
@@ -161,7 +161,7 @@ def sheet_legend(sheet: Sheet, run: Run, table: Table) -> Iterable[str]:
         )
         counts = Counter({name: count for name, count in counts.items() if not State(name, None).is_reference})
     if sheet.state is not None and sheet.state in counts:
-        yield state_text(counts, sheet.state)
+        yield state_text(counts, sheet.state, how)
     others = {row.state: None for row in sheet.rows if _is_other(sheet, row)}
     values = [(row.state, value) for row in sheet.rows for value in row.values.values()]
     others |= {value.state: None for state, value in values if value and is_other(value, state)}
@@ -181,10 +181,8 @@ def _definitions(sheet: Sheet, run: Run) -> Iterator[Block]:
             sizes = f"{format_bytes(row.fit_from_bytes)} to {format_bytes(row.fit_to_bytes)}"
             yield Item(f"r_inf and n_1/2 are of {sizes}; {row.library}", head=f"{row.full_name} ({row.state})")
     if sheet.harness_ns is not None:
-        yield Item(
-            f"{' '.join(figure_text(sheet.harness_ns, format_ns, is_range=sheet.harness_ns.is_range))} per repetition",
-            head="harness",
-        )
+        cost = whole_text(sheet.harness_ns, format_ns, is_range=sheet.harness_ns.is_range)
+        yield Item(f"{cost} per repetition", head="harness")
     if sheet.also_ready:
         count = counted(len(sheet.also_ready), "other transport")
         yield Item(f"{count}, listed by {typed('list', 'transports')}", head="also ready")

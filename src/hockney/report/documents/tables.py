@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hockney.archive import reports
 from hockney.errors import UsageError
 from hockney.report.commands import typed
-from hockney.report.document import Document, Text
-from hockney.report.documents.table_kind import TableKind
+from hockney.report.document import Block, Document, Plot, Text
 from hockney.report.notes import caveats_of
 from hockney.report.words import placement_text
 from hockney.results.runs import Run
 from hockney.worker.libraries import Missing
+
+Values = TypeVar("Values")
 
 _MAY_HAVE: dict[str, Callable[[Run], bool]] = {  # so that only the module is loaded that a run needs
     "sheet": lambda run: run.info.suite == "quick",
@@ -27,6 +28,25 @@ _MAY_HAVE: dict[str, Callable[[Run], bool]] = {  # so that only the module is lo
     "pairs": lambda run: any(series.point.pattern in ("pingpong", "rounds") for series in run.series),
 }
 """The modules of this folder that make tables, the first that has any wins; and which runs may have them."""
+
+
+@dataclass(frozen=True)
+class TableKind(Generic[Values]):
+    """`values_of` a run, None or empty where it has nothing to show; `document` of them, with what is missing here.
+
+    `in_full`: the document of all of them, for --all and --tables, where `document` is a page of them.
+    `in_every_state`: the values of every machine state. `is_whole`: the document is the whole screen. Below others are
+    the placement of the ranks, if they are `with_placement`, and caveats.
+    """
+
+    values_of: Callable[[Run], Values | None]
+    document: Callable[[Values, Run, Sequence[Missing], bool], Iterable[Block] | Document]
+    as_json: Callable[[Values], dict[str, Any]]
+    plots_of: Callable[[Values], Sequence[Plot]] = lambda _: ()
+    in_full: Callable[[Values], Iterable[Block]] | None = None
+    in_every_state: Callable[[Run], Values] | None = None
+    is_whole: bool = False
+    with_placement: bool = True
 
 
 @dataclass(frozen=True)

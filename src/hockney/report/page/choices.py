@@ -15,7 +15,7 @@ from hockney.report.commands import command_line
 from hockney.report.document import Cell, Column, Section, Table, Text
 from hockney.report.page.curves import CurveData
 from hockney.report.page.material import Material
-from hockney.report.words import NOTHING, ROUGH, figure_text
+from hockney.report.words import NOTHING, ROUGH, whole_text
 from hockney.results.traits import transport_traits
 from hockney.stats import Estimate
 from hockney.units import format_bytes, format_ns, format_rate, listed
@@ -37,7 +37,7 @@ class Candidate:
 
     def known(self, text: Callable[[float], str]) -> str:
         """`13.5 GB/s ±3%`."""
-        return " ".join(filter(None, figure_text(self.value, text, is_range=self.is_range)))
+        return whole_text(self.value, text, is_range=self.is_range)
 
     @property
     def bounds(self) -> tuple[float, float]:

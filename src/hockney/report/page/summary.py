@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hockney.analysis.explain import Explanation
@@ -22,9 +22,9 @@ from hockney.report.words import (
     percent_text,
     placement_text,
     precision_reached,
+    whole_text,
 )
 from hockney.results.runs import Run
-from hockney.stats import Estimate
 from hockney.units import format_bytes, format_ns, format_rate
 
 _TITLES_MAX = 5
@@ -126,10 +126,6 @@ def _rates(material: Material) -> list[Candidate]:
         for point in curve.points
         if (rate := point.rate_bytes_per_s) is not None
     ]
-
-
-def _known(value: Estimate, text: Callable[[float], str], *, is_range: bool) -> str:
-    return " ".join(filter(None, figure_text(value, text, is_range=is_range)))
 
 
 def _on(material: Material, best: Sequence[Candidate]) -> str:
@@ -237,5 +233,8 @@ def _then_and_now(material: Material, latency: Sequence[Candidate]) -> Iterable[
     detail += f"{format_ns(then.latency_ns)}, {format_rate(then.rate_bytes_per_s)}."
     if is_local and latency[0].transport != "shm":
         detail += f" {material.name_of(latency[0].transport)} here: {latency[0].known(format_ns)}."
-    values = _known(time_ns, format_ns, is_range=time_ns.is_range), _known(rate, format_rate, is_range=rate.is_range)
+    values = (
+        whole_text(time_ns, format_ns, is_range=time_ns.is_range),
+        whole_text(rate, format_rate, is_range=rate.is_range),
+    )
     yield Card("Then and now", ", ".join(values), detail)

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hockney.analysis.impact import impacts_of
-from hockney.report.document import Block, Section, Table, Text, Title
+from hockney.report.commands import typed
+from hockney.report.document import Block, Item, Section, Table, Text, Title
 from hockney.report.documents.impacts import background_text, impact_blocks
 from hockney.report.documents.sheet import sheet_legend, sheet_table
-from hockney.report.notes import caveat_notes, endings_of, of_warnings
+from hockney.report.notes import endings_of
 from hockney.report.page.material import Material
 from hockney.report.page.summary import utc
 from hockney.report.words import hosts_text, placement_text
@@ -28,7 +29,8 @@ def sections_of(material: Material) -> dict[str, Section]:
         meaning = [f"{column.title}: {column.definition}." for column in sheet.columns]
         notes = Section("Meaning of the columns", tuple(map(Text, meaning)))
         best = "Blue: best, or not distinguishable from it. Figures worse than ±50 % are never coloured."
-        texts = map(Text, (best, *sheet_legend(sheet, material.run, table)))
+        how = typed("show", material.run.id, "--states")
+        texts = map(Text, (best, *sheet_legend(sheet, material.run, table, how)))
         found["sheet"] = Section("Data sheet", (table, *texts, notes))
     found |= {"rates": material.rates} if material.rates else {}
     load = load_section(material)
@@ -64,8 +66,8 @@ def environment_of(material: Material) -> Iterable[Block]:
     plan = {name: value for name, value in run.info.plan.items() if not isinstance(value, dict | list)}
     left_out = {"traits", "topology", "taken_unix_s", "machine_id"}
     facts = {name: value for name, value in run.facts.items() if name not in left_out}
-    caveats, _ = caveat_notes(of_warnings(run.warnings), verbose=True)
-    yield from [Title("Limits of these figures"), *caveats] if caveats else []
+    caveats = map(Item, map(str, run.warnings))
+    yield from [Title("Limits of these figures"), *caveats] if run.warnings else []
     endings = endings_of(run.series)
     yield from [Title("Failed, skipped, not reached"), Table([""], endings)] if endings else []
     launches = Counter(
