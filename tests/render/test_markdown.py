@@ -45,7 +45,7 @@ from hockney.report.document import (
                     Text("Note."),
                 ),
             ),
-            "## Load\n\na\n\n|  | p50 |\n| --- | ---: |\n| tcp | 1 us ±2% |\n",
+            "## Load\n\nIdle.\n\n| what | p50 |\n| --- | ---: |\n| tcp | 1 us ±2% |\n\nNote.\n",
         ),
         (
             Matrix("All pairs", ["n1", "n2"], [[None, 183.0], [1200.0, None]], "ns"),

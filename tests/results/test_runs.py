@@ -89,7 +89,7 @@ def test_the_library_of_a_transport_is_that_of_its_jobs_of_two_ranks(store: Stor
         store.add_launch(run_id, make_launch(transport, ranks=ranks, library=library))
     run = Run(store, run_id)
     assert run.libraries == {"mpi@a": "Open MPI 4.1.4 (ob1:vader:cma)", "mpi@b": "Open MPI 4.1.4 (ob1:vader)"}
-    of_report = {here for table in configuration_tables("atlas", run) for _, _, here in table.tables[0].rows}
+    of_report = {here for table in configuration_tables("atlas", run) for _, _, here in table.rows}
     assert "Open MPI 4.1.4 (ob1:vader); Open MPI 4.1.4 (ob1:vader:cma)" in of_report
 
 

@@ -167,6 +167,11 @@ class Section(Block):
         return [block for block in self.blocks if isinstance(block, Table)]
 
     @property
+    def rows(self) -> list[list[str]]:
+        """Those of its tables, without headings."""
+        return [list(row) for table in self.tables for row in table.rows if not isinstance(row, str)]
+
+    @property
     def notes(self) -> list[str]:
         """The sentences below its tables, or above."""
         return [block.text for block in self.blocks if isinstance(block, Text)]

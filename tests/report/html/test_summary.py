@@ -49,7 +49,7 @@ def test_no_transport_is_called_fastest_where_bounds_overlap(
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
         summary, choices = summary_of(known), choices_of(known)
     assert choices is not None
-    ((words, short, long),) = choices.tables[0].rows
+    ((words, short, long),) = choices.rows
     named = "probably MPI A or MPI B" if is_equal else "MPI A"
     assert (words, short, long) == (CLASSES[0], f"{named} 100 ns at 8 B", "–")
     (card,) = (card for card in summary.cards if card.question == "Latency")
@@ -73,7 +73,7 @@ def test_the_fastest_of_a_class_is_that_at_most_sizes(tmp_path: Path) -> None:
     with material(tmp_path, *made, libraries=LIBRARIES) as known:
         choices, (strip,) = choices_of(known), strips_of(known)
     assert choices is not None
-    assert [[*row] for row in choices.tables[0].rows] == [
+    assert choices.rows == [
         [CLASSES[0], "MPI A 100 ns at 8 B; 4 KiB: MPI B", "MPI B 9.53 GB/s at 1 MiB; 1 MiB: MPI A"],
         [CLASSES[2], "shm 50.0 ns at 8 B", "–"],
     ]

@@ -341,7 +341,7 @@ def footnotes(report: ClassicReport, sections: Iterable[Section]) -> list[str]:
             "error: of the model against the published figure. reproduced: its fit used that figure, and is within 2 %."
         )
         notes.append("rows: those that the fit did not use, with their errors, or of used ones where it used them all.")
-    if any(PREDICTED in cell for each in sections for table in each.tables for row in table.rows for cell in row):
+    if any(PREDICTED in cell for each in sections for row in each.rows for cell in row):
         notes.append(f"{PREDICTED}: predicted from this run's two ranks, for as many CPUs as ranks.")
     states = Counter(value.state for value in values if value.state and not value.is_exact)
     if states:

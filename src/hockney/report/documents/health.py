@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
+from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health, health_of
 from hockney.report.document import Block, Column, Item, Section, Table, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
-from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block
+from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block, square_json
 from hockney.report.documents.tables import TableKind
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
 
+_ENDS = {"": "value", "_low": "low", "_high": "high"}
 _FIGURES_MAX = 16  # hosts: more have a table of the slowest
 
 
@@ -22,8 +24,8 @@ def health_json(health: Health) -> dict[str, Any]:
     known = health.matrices
     nodes = range(len(known.hosts))
 
-    def square(values: Any, of: Any) -> list[list[float | None]]:
-        return [[of(values[a, b]) if (a, b) in values else None for b in nodes] for a in nodes]
+    def square(values: Mapping[Pair, object], names: Mapping[str, str]) -> dict[str, list[list[float | None]]]:
+        return square_json([[values.get((a, b)) for b in nodes] for a in nodes], names)
 
     return {
         "hosts": list(known.hosts),
@@ -31,12 +33,9 @@ def health_json(health: Health) -> dict[str, Any]:
         "measured_pairs": known.measured,
         "usual_bytes_per_s": known.usual_bytes_per_s,
         "usual_ns": known.usual_ns,
-        **{
-            f"{name}{suffix}": square(values, of)
-            for name, values in (("bytes_per_s", known.bytes_per_s), ("latency_ns", known.latency_ns))
-            for suffix, of in (("", lambda v: v.value), ("_low", lambda v: v.low), ("_high", lambda v: v.high))
-        },
-        "lost_share": square(known.sent, lambda sent: sent.lost_share),
+        **square(known.bytes_per_s, {f"bytes_per_s{end}": of for end, of in _ENDS.items()}),
+        **square(known.latency_ns, {f"latency_ns{end}": of for end, of in _ENDS.items()}),
+        **square(known.sent, {"lost_share": "lost_share"}),
         "findings": findings_json(health.findings),
         "not_checked": gaps_json(health.not_checked),
     }

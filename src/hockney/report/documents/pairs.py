@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -112,20 +112,19 @@ def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
     """For --json: `time_ns[source][target]` with its interval, null on the diagonal and for pairs without one."""
     documents = []
     for matrix in matrices:
-        document = asdict(matrix)
+        nodes = range(matrix.ranks)
+        times = [[matrix.time(a, b) for b in nodes] for a in nodes]
+        ends = square_json(times, {"time_ns": "value", "low_ns": "low", "high_ns": "high"})
+        outliers = [{**asdict(outlier), "factor": outlier.factor} for outlier in matrix.outliers]
+        document = asdict(matrix) | ends | {"outliers": outliers}
         del document["times"]
-        document["time_ns"] = _square(matrix, lambda time: time.value)
-        document["low_ns"] = _square(matrix, lambda time: time.low)
-        document["high_ns"] = _square(matrix, lambda time: time.high)
-        for outlier, of_matrix in zip(document["outliers"], matrix.outliers, strict=True):
-            outlier["factor"] = of_matrix.factor
         documents.append(document)
     return {"matrices": documents}
 
 
-def _square(matrix: PairMatrix, of: Callable[[Interval], float | None]) -> list[list[float | None]]:
-    cells = [[matrix.time(a, b) for b in range(matrix.ranks)] for a in range(matrix.ranks)]
-    return [[None if time is None else of(time) for time in row] for row in cells]
+def square_json(rows: Sequence[Sequence[object]], names: Mapping[str, str]) -> dict[str, list[list[Any]]]:
+    """A square for each name, of one attribute of its values; null where there is no value."""
+    return {name: [[getattr(cell, of, None) for cell in row] for row in rows] for name, of in names.items()}
 
 
 def matrix_blocks(matrix: PairMatrix) -> Iterator[Block]:
