@@ -392,13 +392,6 @@ def test_a_point_measured_only_in_another_state_is_marked(tmp_path: Path, capsys
     assert [near.values["barrier_ns"] is None, far.values["latency_ns"] is None] == [True, True]
 
 
-def test_json_has_the_values_in_their_row(tmp_path: Path) -> None:
-    row_json = sheet_as_json(sheet_of(tmp_path, LATENCY))["rows"][0]
-    assert row_json["latency_ns"]["value"] == pytest.approx(50, rel=0.01)
-    assert row_json["barrier_ns"] is None
-    assert "values" not in row_json
-
-
 @pytest.mark.parametrize(
     ("transport", "library", "name"),
     [
