@@ -349,6 +349,17 @@ def test_options_name_a_curve(tmp_path: Path, cli: Cli) -> None:
     assert [curve["pattern"] for curve in data["curves"]] == ["oneway window=16"]
 
 
+def test_a_run_of_a_classic_suite_has_the_tables_of_its_screen(tmp_path: Path, cli: Cli) -> None:
+    """Its first page is open, tables of many rows are folded."""
+    store_run(tmp_path / "results.db", "atlas", [Made(Point("shm", "oneway", 2, 4), 660)])
+    assert cli("report", "last", "-o", "r.html").returncode == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    section = page.partition('<section id="classic"')[2].partition("</section>")[0]
+    for title in ("Roger Heeley", "Does it hold here?"):
+        assert f"<details open><summary>{title}" in section
+    assert "<details><summary>What decided the conclusions" in section
+
+
 @pytest.mark.full
 def test_quick_writes_one_too(tmp_path: Path, cli: Cli) -> None:
     done = cli("quick", "--time", "1s", "--report", "r.html", "-q")
