@@ -16,9 +16,9 @@ import numpy as np
 
 from hockney.analysis.pairs import PairMatrix
 from hockney.model import IMPORTED, Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
-from hockney.results.figures import Figure, Frame, summary_of
+from hockney.results.figures import Figure, Frame
 from hockney.results.runs import Run, Series
-from hockney.results.store import StoredPoint, StoredRun, schema
+from hockney.results.store import StoredPoint, StoredRun, schema, summary_of
 from hockney.results.traits import pattern_traits, traits_json
 from hockney.stats import classify
 from hockney.stats.interval import Interval

@@ -9,8 +9,7 @@ import pytest
 from hockney.archive import Published, machines, published, reports
 from hockney.errors import UsageError
 
-COUNT = {"atlas": 208, "scabench": 37, "t3d": 32, "ancor": 10, "paragon": 6}
-DIGEST = {  # of every figure with its place, as verified against the reports
+DIGEST = {  # of all 293 figures with their place, as verified against the reports
     "atlas": "fb46ae5906a46fe4",
     "scabench": "a3d2b868f02c5d43",
     "t3d": "b90f1a34226f4833",
@@ -23,33 +22,6 @@ def one(report: str, **where: int | float | str) -> Published:
     figures = [figure for figure in published(report) if figure.matches(where)]
     assert len(figures) == 1, where
     return figures[0]
-
-
-def test_there_are_293_figures() -> None:
-    assert {name: len(published(name)) for name in reports()} == COUNT
-    assert sum(COUNT.values()) == 293
-
-
-@pytest.mark.parametrize(
-    ("report", "where", "printed", "unit"),
-    [
-        ("atlas", {"benchmark": "Com-1.1", "bytes": 4}, "6.6", "us"),
-        ("atlas", {"benchmark": "Com-1.3", "processors": 62, "bytes": 1024}, "23167.0", "us"),
-        ("atlas", {"benchmark": "Com-1.6", "receivers": 8, "bytes": 4}, "18.78", "us"),
-        ("atlas", {"benchmark": "Com-2.1", "senders": 26, "receivers": 2}, "155.06", "us"),
-        ("atlas", {"benchmark": "Com-3.2", "processors": 3, "delay_us": 400}, "767.87", "us"),
-        ("scabench", {"benchmark": "bisection"}, "601", "MB/s"),
-        ("scabench", {"benchmark": "ping-pong", "scope": "inter-node", "bytes": 32}, "10.5", "us"),
-        ("scabench", {"system": "Scali-2", "nodes": 16}, "59.5", "Mop/s"),
-        ("t3d", {"benchmark": "single_pairs", "metric": "Rmax"}, "126.016816", "MB/s"),
-        ("t3d", {"source": "Remote DRAM", "destination": "Prefetch", "page": "in page"}, "67", "MB/s"),
-        ("ancor", {"metric": "speed", "write": "blocking", "read": "blocking"}, "10.5", "MB/s"),
-        ("paragon", {"metric": "asymptotic_bandwidth"}, "72", "MB/s"),
-    ],
-)
-def test_known_figures(report: str, where: dict[str, int | str], printed: str, unit: str) -> None:
-    figure = one(report, **where)
-    assert (figure.printed, figure.value, figure.unit) == (printed, float(printed), unit)
 
 
 def test_a_blank_in_a_report_is_no_figure() -> None:
@@ -65,6 +37,7 @@ def test_figures_are_those_that_were_checked_against_the_reports(report: str) ->
         (figure.system, figure.benchmark, figure.metric, figure.printed, figure.unit, *sorted(figure.at.items()))
         for figure in published(report)
     ]
+    assert all(each.value == (float(each.printed) if each.printed else None) for each in published(report))
     assert hashlib.sha256(repr(rows).encode()).hexdigest()[:16] == DIGEST[report]
 
 

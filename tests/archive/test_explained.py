@@ -11,8 +11,7 @@ from tests.analysis.explain.readings import gaps_of
 from hockney.analysis.explain import DETECTORS, Explanation, explain
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.archive import machines, published
-from hockney.archive.curves import estimate_of, read_machine
-from hockney.archive.explained import explain_machine
+from hockney.archive.explained import estimate_of, explain_machine, read_machine
 from hockney.report.findings import gap_text
 
 

@@ -16,8 +16,8 @@ from random import Random
 
 from scipy.stats import binomtest
 from tests.chain.curves import CURVE_KINDS, CurveKind, curve_machine, loggp_machine
+from tests.chain.judged import NEAR, FittedFigure, explained, figures_of, slow_in, switches_of
 from tests.chain.pairs import SLOW, PairsMachine, healthy, planted
-from tests.chain.self_test import NEAR, FittedFigure, explained, figures_of, slow_in, switches_of
 
 from hockney.suites import load_suite, pattern_suite
 from hockney.worker.catalogue import Catalogue, load

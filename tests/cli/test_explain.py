@@ -17,10 +17,11 @@ from hockney.analysis.explain import DETECTORS, SUITES, Explanation
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.archive import machines
 from hockney.cli import execute
-from hockney.cli import explain as cli_explain
 from hockney.errors import Fix
 from hockney.measure.warnings import warn_of
 from hockney.model import Point
+from hockney.render.text import show
+from hockney.report.documents.findings import strongest_document, whole_document
 from hockney.report.findings import grouped
 from hockney.results.store import Store
 from hockney.suites import builtin_names
@@ -81,11 +82,11 @@ def test_a_long_finding_is_cut_to_three_lines(
 ) -> None:
     of = Explanation("run 3", (finding(f"a kind with a long name {'and more words ' * 30}", "shm"),))
     monkeypatch.setenv("COLUMNS", "100")
-    first, second, fix, *below = screen_of(of, monkeypatch, capsys)[1:]
+    first, second, fix, *below = screen_of(of, capsys)[1:]
     assert (first[:7], second[-2:], fix[:7]) == ("- shm: ", " …", "  Fix: ")
     assert max(map(len, (first, second, fix))) <= 100
     assert "More with --all: the rest of each cut line." in below
-    assert sum(len(line) > 0 for line in screen_of(of, monkeypatch, capsys, "--all")) > 4
+    assert sum(len(line) > 0 for line in screen_of(of, capsys, everything=True)) > 4
 
 
 def test_a_refused_copy_is_told_with_its_cause_and_fix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,11 +122,8 @@ def finding(code: str, transport: str = "", effect: float = 0.1, state: str = "n
     return Finding(code, Subject(transport, "pingpong", 2, state), facts or {"some_ns": 5.0}, fix=fix, effect=effect)
 
 
-def screen_of(
-    of: Explanation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str
-) -> list[str]:
-    monkeypatch.setattr(cli_explain, "_of_run", lambda *_: (of, {}))
-    assert execute(["explain", *options]) == 0
+def screen_of(of: Explanation, capsys: pytest.CaptureFixture[str], *, everything: bool = False) -> list[str]:
+    show(whole_document(of, {}) if everything else strongest_document(of, {}))
     return capsys.readouterr().out.splitlines()
 
 
@@ -135,12 +133,12 @@ def test_many_findings_take_40_lines_and_count_the_rest(
     findings = tuple(finding(f"kind {number}", "shm") for number in range(30))
     gaps = tuple(NotChecked(reason, f"check {number}") for number in range(30) for reason in Absence)
     of = Explanation("run 3", findings, not_checked=gaps)
-    lines = screen_of(of, monkeypatch, capsys)
+    lines = screen_of(of, capsys)
     shown = sum(line.startswith("- ") for line in lines)
     assert 5 <= shown <= 10
     assert len(lines) <= 40
     assert f"More with --all: {30 - shown} findings." in lines
-    everything = screen_of(of, monkeypatch, capsys, "--all")
+    everything = screen_of(of, capsys, everything=True)
     assert sum(line.startswith("- ") for line in everything) == 30
     assert sum("  check" in line for line in everything) == len(gaps)
 
@@ -179,7 +177,7 @@ def test_gaps_are_listed_by_reason_with_the_commands_that_measure_them(
         NotChecked(Absence.INSUFFICIENT_DATA, "outliers"),
         NotChecked(Absence.NOT_MEASURED, "slow links"),
     )
-    lines = screen_of(Explanation("run 3", not_checked=gaps), monkeypatch, capsys)
+    lines = screen_of(Explanation("run 3", not_checked=gaps), capsys)
     assert lines == [
         "run 3: no findings",
         "",

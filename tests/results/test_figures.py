@@ -283,40 +283,6 @@ def test_without_payload_nothing_is_verified() -> None:
     assert [figures_of([measurement])[0].verified for measurement in (barrier, harness, loads)] == [None, None, None]
 
 
-def test_intervals_over_measurements_cover_the_truth() -> None:
-    """Measurements differ by 5 %, samples within one by 1 %.
-
-    An interval that counted samples would miss most of the time.
-    """
-    rng = np.random.default_rng(8)
-    truth_ns, trials, covered = 20_000.0, 400, 0
-    coverage = 0.0
-    for _ in range(trials):
-        levels_ns = truth_ns * rng.lognormal(0, 0.05, 12)
-        samples = np.rint(levels_ns[:, None] * rng.lognormal(0, 0.01, (12, 40))).astype(np.int64)
-        measurements = [
-            make_measurement(elapsed_ns=[row, row], definition=Definition("root", 1, 8, 1)) for row in samples
-        ]
-        (figure,) = figures_of(measurements)
-        assert figure.coverage is not None
-        coverage = figure.coverage
-        covered += figure.time.low <= truth_ns <= figure.time.high
-    assert covered / trials == pytest.approx(coverage, abs=4 * math.sqrt(coverage * (1 - coverage) / trials))
-
-
-def test_figures_of_two_states_are_those_of_each_alone() -> None:
-    """The parts of a whole run's scatter: 73 % over both states, 3 % within each."""
-    rng = np.random.default_rng(9)
-    near = measurements_with_medians(150 * rng.lognormal(0, 0.03, 40), floor_ns=NEAR)
-    far = measurements_with_medians(370 * rng.lognormal(0, 0.03, 25), floor_ns=FAR)
-    measurements = [*near, *far]
-    rng.shuffle(measurements)
-    figures = figures_of(measurements)
-    assert [each.n_measurements for each in figures] == [40, 25]
-    assert [each.time.value for each in figures] == pytest.approx([150, 370], rel=0.03)
-    assert all(each.precision is not None and each.precision < 0.04 for each in figures)
-
-
 def test_the_interval_of_printed_times_includes_the_coarsest_digit() -> None:
     """As of 1.00 us and of 1.0 us."""
     coarse = make_measurement(elapsed_ns=[[2000]], counters={DIGITS: (50.0,)})

@@ -42,7 +42,7 @@ def parquet(store: Path, *words: str) -> Any:
 
 def test_parquet_has_the_rows_of_the_csv_with_types(filled: Path) -> None:
     table = parquet(filled)
-    assert tuple(table.schema.names) == CSV_COLUMNS
+    assert table.schema.names == list(CSV_COLUMNS)
     types = {name: str(table.schema.field(name).type) for name in CSV_COLUMNS}
     assert (types["bytes"], types["time_ns"], types["verified"], types["options"]) == (
         "int64",

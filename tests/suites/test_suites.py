@@ -159,8 +159,6 @@ def test_errors_name_their_place_and_value(line: str, said: str, tmp_path: Path)
     [
         ("name = ", "is not TOML"),
         ("name = 'a'\ntitle = 'b'", "series: there is none: add a table that begins with "),
-        ("name = 'a'\ntitle = 'b'\nseries = []", "series"),
-        ("name = 'a'\ntitle = 'b'\nprecision = nan\n[[series]]\npattern = 'pingpong'", "precision"),
     ],
 )
 def test_invalid_suites(tmp_path: Path, text: str, said: str) -> None:

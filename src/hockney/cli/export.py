@@ -52,14 +52,12 @@ def export(
     for option, path in (("--output", output), ("--parquet", parquet)):
         if path is not None:
             refuse_output(option, path, [])
-    from hockney.results.export import write_csv, write_json
+    from hockney.results.export import write_csv, write_json, write_parquet
     from hockney.results.osu_text import write_osu
 
     with Store.open(store, readonly=True) as results, results.snapshot():
         run = Run(results, results.find_run(reference or "last"))
         if parquet is not None:
-            from hockney.results.parquet import write_parquet
-
             with replaced(parquet, "wb") as file:
                 write_parquet(run, file, samples=samples)
             _say_written(parquet)

@@ -1,10 +1,12 @@
-"""A run as CSV (a row per series and state of the machine) or JSON (everything), written to a text stream.
+"""A run as CSV or Parquet (a row per series and state of the machine) or JSON (everything).
 
 The JSON has `"format": "hockney-export"` and `"version": 3`. The version grows if a name changes its meaning or is
 removed; new names may come at any time. Its parts: `run` (request and outcome), `facts` (the machine), `launches`,
 `warnings`, `deadline_ns` and `rates` (of a search alone), and `series`, each with its point, status, `figures` and
 `measurements`. On request a measurement carries `elapsed_ns`, a list of samples per rank. Unknown is null. Names of
 quantities end in their unit.
+
+Parquet may have a row per sample of a rank instead. It needs pyarrow, an optional extra.
 """
 
 from __future__ import annotations
@@ -12,10 +14,13 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-from collections.abc import Iterable
-from typing import Any, TextIO
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import IO, Any, TextIO
 
-from hockney.model import Definition, Measurement
+from hockney.errors import UsageError
+from hockney.model import Measurement
 from hockney.results.figures import COLUMNS, Figure
 from hockney.results.rates import highest_rates
 from hockney.results.runs import Run, Series
@@ -35,11 +40,30 @@ _IN_CSV = {
     "n_left_out": "left_out",
     "is_short": "short",
 }
-CSV_COLUMNS = (
-    *("run", "label", "transport", "library", "pattern", "ranks", "bytes", "options", "role", "status", "reason"),
-    *(_IN_CSV.get(name, name) for name in COLUMNS),
-    *(field.name for field in dataclasses.fields(Definition)),
-)
+_OF_POINT = {"run": int, "transport": str, "pattern": str, "ranks": int, "bytes": int, "options": str}
+CSV_COLUMNS: Mapping[str, type] = {
+    name: _OF_POINT.get(name, str)
+    for name in ("run", "label", "transport", "library", "pattern", "ranks", "bytes", "options", "role", "status")
+} | {
+    "reason": str,
+    **{_IN_CSV.get(name, name): kind for name, (kind, _) in COLUMNS.items()},
+    "timed": str,
+    "divisor": int,
+    "bytes_per_rep": int,
+    "messages_per_rep": int,
+    "algorithm": str,
+}
+"""The type of each column of CSV and Parquet."""
+_SAMPLE_COLUMNS = _OF_POINT | {
+    "launch_id": int,
+    "round": int,
+    "state": str,
+    "batch": int,
+    "divisor": int,
+    "rank": int,
+    "sample": int,
+    "elapsed_ns": float,
+}
 
 
 def write_csv(run: Run, stream: TextIO) -> None:
@@ -62,23 +86,14 @@ def _cell(text: str) -> str:
 
 def rows_of(run: Run, series: Series) -> list[dict[str, Any]]:
     """The rows of a series by column: one per state; one without a figure where it has no samples."""
-    front = csv_front(run, series)
+    front = _csv_front(run, series)
     return [
-        {
-            **front,
-            **{figure_column(name): value for name, value in figure.columns().items()},
-            **dataclasses.asdict(figure.definition),
-        }
+        front | {_IN_CSV.get(name, name): value for name, value in (figure.columns() | vars(figure.definition)).items()}
         for figure in series.figures()
     ] or [front]
 
 
-def figure_column(name: str) -> str:
-    """The column of a field of a figure."""
-    return _IN_CSV.get(name, name)
-
-
-def csv_front(run: Run, series: Series) -> dict[str, object]:
+def _csv_front(run: Run, series: Series) -> dict[str, object]:
     """The values that all rows of a series share, by column."""
     return {
         **_series_front(series),
@@ -87,6 +102,58 @@ def csv_front(run: Run, series: Series) -> dict[str, object]:
         "library": "; ".join(dict.fromkeys(launch.library for launch in series.launches)),
         "options": " ".join(f"{name}={value}" for name, value in series.point.options),
     }
+
+
+def write_parquet(run: Run, file: IO[bytes], *, samples: bool = False) -> None:
+    """Write a run series by series. Raises UsageError without pyarrow."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise UsageError(
+            f"--parquet needs pyarrow: install it with {shlex.quote(sys.executable)} -m pip install pyarrow"
+        ) from error
+    arrow = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
+    kinds = _SAMPLE_COLUMNS if samples else CSV_COLUMNS
+    schema = pa.schema([(name, arrow[kind]) for name, kind in kinds.items()])
+    with pq.ParquetWriter(file, schema) as writer:
+        if not samples:
+            rows = [row for series in run.each_series() for row in rows_of(run, series)]
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            return
+        for series in run.each_series():
+            tables = []
+            for same, columns in _samples(run, series):
+                count = len(columns["sample"])
+                repeated = {
+                    name: pa.repeat(pa.scalar(value, arrow[kinds[name]]), count) for name, value in same.items()
+                }
+                tables.append(pa.table({**repeated, **columns}, schema=schema))
+            if tables:
+                writer.write_table(pa.concat_tables(tables))
+
+
+def _samples(run: Run, series: Series) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """For each measurement the columns that all its rows share, and the others: a row per sample of each rank."""
+    import numpy as np
+
+    imported, front = run.info.is_imported, _csv_front(run, series)
+    for measurement, state in zip(series.measurements, series.states, strict=True):
+        ranks, count = measurement.elapsed_ns.shape
+        same = {
+            **{name: front[name] for name in _OF_POINT},
+            "launch_id": measurement.launch_id,
+            "round": measurement.round,
+            "state": state.name,
+            "batch": None if imported else measurement.batch,
+            "divisor": measurement.definition.divisor,
+        }
+        columns = {
+            "rank": np.repeat(np.arange(ranks), count),
+            "sample": np.tile(np.arange(count), ranks),
+            "elapsed_ns": measurement.elapsed_ns.reshape(-1) / (measurement.batch if imported else 1),
+        }
+        yield same, columns
 
 
 def write_json(run: Run, stream: TextIO, *, samples: bool = False) -> None:

@@ -328,29 +328,6 @@ class Frame:
         )
 
 
-def summary_of(measurement: Measurement) -> MeasurementSummary:
-    """A measurement that is in no file, as those of a file are known without their samples."""
-    from hockney.results.store import MeasurementSummary
-
-    times_ns: list[float] = measurement.times_ns().tolist()
-    return MeasurementSummary(
-        id=0,
-        point_id=0,
-        launch_id=measurement.launch_id,
-        round=measurement.round,
-        samples=len(times_ns),
-        batch=measurement.batch,
-        definition=measurement.definition,
-        median_ns=statistics.median(times_ns) if times_ns else None,
-        min_ns=min(times_ns, default=None),
-        max_ns=max(times_ns, default=None),
-        verified=measurement.verified,
-        steal=measurement.steal,
-        probe=measurement.probe,
-        counters=measurement.counters,
-    )
-
-
 def main_state(points: Iterable[Mapping[str, int]]) -> str | None:
     """The one state that stands for these points, from each point's measurements by the name of their state.
 

@@ -330,7 +330,7 @@ class Series:
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The starts of a job that its measurements belong to."""
-        return tuple(self.run.launches[number] for number in dict.fromkeys(v.launch_id for v in self.measurements))
+        return tuple(self.run.launches[number] for number in dict.fromkeys(each.launch_id for each, _ in self.pairs))
 
     @property
     def oversubscribed(self) -> bool:

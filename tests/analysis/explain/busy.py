@@ -21,7 +21,7 @@ from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Finding
-from hockney.results.figures import summary_of
+from hockney.results.store import summary_of
 from hockney.stats import median
 from hockney.units import parse_bytes
 

@@ -11,7 +11,7 @@ from tests.builders import make_measurement, make_point
 
 from hockney.analysis.explain.curve import Reading
 from hockney.model import Measurement
-from hockney.stats import State
+from hockney.results.store import summary_of
 
 SAMPLES, SAMPLE_NS = 40, 20_000
 
@@ -32,8 +32,7 @@ def measurements(
 
 
 def read(*made: list[Measurement]) -> Reading:
-    samples = [(measurement, State("near", 30.0)) for one in made for measurement in one]
-    return reading(curve(), samples=lambda most, patterns=(): samples[:most])
+    return reading(curve(), measured=[(each.point, summary_of(each)) for one in made for each in one])
 
 
 def test_the_rate_and_the_size_of_outliers() -> None:

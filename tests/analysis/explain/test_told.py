@@ -13,8 +13,7 @@ from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Detector, Finding, NotChecked, Subject, as_warned
 from hockney.model import Warning_
 from hockney.report.findings import cause_of, evidence_of, title_of
-from hockney.results.figures import summary_of
-from hockney.results.store import MeasurementSummary
+from hockney.results.store import MeasurementSummary, summary_of
 from hockney.stats.fit import Estimate
 
 BUSY = Warning_("others", "machine", "Other programs used 1.5 CPUs while the run measured.", "Stop them.")

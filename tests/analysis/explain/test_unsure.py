@@ -13,8 +13,7 @@ from hockney.analysis.explain.curve import MeasuredCurve, Reading
 from hockney.analysis.explain.fits import lines_of
 from hockney.analysis.finding import Absence
 from hockney.archive import machines
-from hockney.archive.curves import read_machine
-from hockney.archive.explained import explain_machine
+from hockney.archive.explained import explain_machine, read_machine
 from hockney.stats.fit import Estimate
 
 FOLD = 8.0

@@ -11,7 +11,7 @@ from hockney.analysis.finding import Absence, NotChecked, Note, Subject
 from hockney.analysis.impact import Impacts
 from hockney.analysis.pairs import ClassOf, PairMatrix
 from hockney.machine.facts import data_caches
-from hockney.model import Measurement, Warning_, pattern_text
+from hockney.model import Measurement, Point, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
 from hockney.stats import State
@@ -119,7 +119,7 @@ class Reading:
     `curves` are in one state for each job, `by_class` in every state. `floors` belong to the latency of each job,
     `launchers` started the jobs of each transport. `class_of` returns the class of a pair of ranks in a launch.
     `matrices` are the times between all pairs, `loggp` the fits of prtt, or why there are none. `plan`: of the run, as
-    stored. `impacts`: those of its background. `run`: its number.
+    stored. `measured`: its measurements of one state each. `impacts`: those of its background. `run`: its number.
     """
 
     subject: str
@@ -132,6 +132,7 @@ class Reading:
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[Warning_, ...] = ()
     samples: Samples = lambda most, patterns: ()
+    measured: Sequence[tuple[Point, MeasurementSummary]] = ()
     class_of: ClassOf = lambda pair, launch_id: ""
     matrices: tuple[PairMatrix, ...] = ()
     loggp: tuple[Parameters | NotChecked, ...] = ()

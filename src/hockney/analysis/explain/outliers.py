@@ -11,7 +11,6 @@ from hockney.results.figures import medians_of
 from hockney.stats import median
 from hockney.stats.figures import by_launch
 from hockney.stats.fit import Estimate
-from hockney.stats.interval import middle
 
 _APART = 1.5  # the slower group over the faster one
 _GROUP_MIN = 2  # launches: one slow launch is an outlier
@@ -22,15 +21,12 @@ def outliers(reading: Reading) -> list[Finding] | NotChecked:
     samples: dict[str, int] = {}
     total_ns: dict[str, float] = {}
     excess_ns: dict[str, list[float]] = {}
-    for measurement, _ in reading.samples(6000, ()):
-        times_ns = measurement.times_ns() * (measurement.batch * measurement.definition.divisor)
-        middle_ns = middle(times_ns)
-        if middle_ns > 0:  # else the clock is too coarse
-            transport = measurement.point.transport
-            samples[transport] = samples.get(transport, 0) + len(times_ns)
-            total_ns[transport] = total_ns.get(transport, 0.0) + float(times_ns.sum())
-            slow_ns = times_ns[times_ns > 2 * middle_ns]
-            excess_ns.setdefault(transport, []).extend((slow_ns - middle_ns).tolist())
+    for point, measurement in reading.measured:
+        if measurement.median_ns and measurement.total_ns:  # else the clock is too coarse
+            transport = point.transport
+            samples[transport] = samples.get(transport, 0) + measurement.samples
+            total_ns[transport] = total_ns.get(transport, 0.0) + measurement.total_ns
+            excess_ns.setdefault(transport, []).extend(measurement.slow_ns)
     if not samples:
         return NotChecked(Absence.NOT_MEASURED, why="samples")
     findings = []

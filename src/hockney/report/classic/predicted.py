@@ -14,9 +14,8 @@ from hockney.errors import HockneyError
 from hockney.machine.facts import fact
 from hockney.machine.files import parse_cpus
 from hockney.model import NOT_MEASURED, Definition, Launch, Measurement, Point, PointStatus
-from hockney.results.figures import summary_of
 from hockney.results.runs import Run, Series
-from hockney.results.store import StoredPoint
+from hockney.results.store import StoredPoint, summary_of
 from hockney.stats import UNKNOWN
 from hockney.stats.fit import NoFit
 from hockney.stats.interval import Estimate

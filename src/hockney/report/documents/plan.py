@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.repeat import same_hosts
-from hockney.measure.estimate import enough_text, is_too_short
 from hockney.model import CurveKey, Point, curve_of
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Sentence, Table, Text, Title
@@ -63,6 +62,8 @@ def _rows(points: Iterable[Point], plan: Plan) -> list[list[str]]:
 
 def short_text(plan: Plan) -> str | None:
     """The warning that the time of a plan is too short, with a time that is enough; None where it is enough."""
+    from hockney.measure.estimate import enough_text, is_too_short  # with pydantic, and a sheet needs the rest alone
+
     shown = [point for point in plan.points if point.role == "first"] or plan.points  # those have more rounds
     first_s = plan.first_rounds_s(shown)
     if not is_too_short(plan.limits.time_s, first_s, plan.limits.launches):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hockney.results.store.opening import default_path
-from hockney.results.store.rows import MeasurementSummary, RunSummary, StoredPoint, StoredRun
+from hockney.results.store.rows import MeasurementSummary, RunSummary, StoredPoint, StoredRun, summary_of
 from hockney.results.store.store import Store
 
-__all__ = ["MeasurementSummary", "RunSummary", "Store", "StoredPoint", "StoredRun", "default_path"]
+__all__ = ["MeasurementSummary", "RunSummary", "Store", "StoredPoint", "StoredRun", "default_path", "summary_of"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -139,6 +140,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(_NOT_A_DATABASE)
     # Autocommit (None): transactions are begun and ended by name, in one place.
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_S, isolation_level=None)
+    db.create_function("crc32", 1, lambda blob: zlib.crc32(blob) if isinstance(blob, bytes) else None)
     db.text_factory = lambda stored: stored.decode(errors="surrogateescape")  # damaged text has another checksum
     return db
 

@@ -26,6 +26,7 @@ from hockney.model import (
 )
 from hockney.results.store import codec
 from hockney.results.traits import pattern_traits, transport_traits
+from hockney.stats.interval import middle
 
 Row = Mapping[str, Any]
 
@@ -96,8 +97,10 @@ class StoredPoint:
 class MeasurementSummary(NamedTuple):
     """A measurement without its samples.
 
-    `median_ns`, `min_ns` and `max_ns` of its samples are by the pattern's definition, None without samples. `probe`
-    gives the machine state, together with all others of the run. `verified`: its payload was checked.
+    `median_ns`, `min_ns` and `max_ns` of its samples are by the pattern's definition, None without samples. Those are
+    times of one repetition; `total_ns` is the sum of all samples, and `slow_ns` is by how much each sample of more than
+    twice their median exceeds it. `probe` gives the machine state, together with all others of the run. `verified`: its
+    payload was checked.
     """
 
     id: int
@@ -110,18 +113,19 @@ class MeasurementSummary(NamedTuple):
     median_ns: float | None
     min_ns: float | None
     max_ns: float | None
+    total_ns: float | None
+    slow_ns: tuple[float, ...]
     verified: bool
     steal: float | None
     probe: MachineProbe
     counters: Mapping[str, tuple[float, ...]]
 
 
-_RUN = ("command", "suite", "label", "started_unix_s", "seed", "version", "facts", "plan")
 _POINT = ("transport", "pattern", "ranks", "bytes", "options", "role")
-_WARNING = ("kind", "subject", "cause", "remedy")
-_DEFINITION = ("timed", "divisor", "bytes_per_rep", "messages_per_rep", "algorithm")
+_DEFINITION = tuple(field.name for field in dataclasses.fields(Definition))
+_LISTS = ("argv", "cpus", "hosts", "bound")  # of a launch
 _PLAIN = ("launch_id", "round", "started_unix_s", "batch", "steal", "floor_kind", "started_ns")
-_TIMES = ("median_ns", "min_ns", "max_ns")
+_TIMES = ("median_ns", "min_ns", "max_ns", "total_ns")
 _SUMMARY = ("id", "point_id", "launch_id", "round", "samples", "batch")
 _PAIRS = ("floor", "solo", "wake")  # measured before and after, a column for each
 _PER_RANK = ("cpu_user_ns", "cpu_system_ns", "wall_ns")
@@ -130,6 +134,11 @@ _PER_RANK = ("cpu_user_ns", "cpu_system_ns", "wall_ns")
 def pack(value: object) -> str:
     """Compact JSON with sorted names, so that equal values are equal text. Raises ValueError for NaN."""
     return json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def _fields(kind: type, row: Row) -> dict[str, Any]:
+    """The columns that are fields of a dataclass."""
+    return {field.name: row[field.name] for field in dataclasses.fields(kind)}
 
 
 def run_values(info: RunInfo) -> dict[str, Any]:
@@ -141,7 +150,7 @@ def stored_run(
     row: Row, status: RunStatus, launches: Mapping[int, Launch], warnings: tuple[Warning_, ...]
 ) -> StoredRun:
     """A stored run from its row."""
-    info = {name: row[name] for name in _RUN} | {name: dict(json.loads(row[name])) for name in ("facts", "plan")}
+    info = _fields(RunInfo, row) | {name: dict(json.loads(row[name])) for name in ("facts", "plan")}
     ended = row["finished_unix_s"], row["measured_s"], row["rounds"]
     return StoredRun(row["id"], RunInfo(**info), status, *ended, launches, warnings)
 
@@ -162,15 +171,15 @@ def run_summary(row: Row, status: RunStatus, points: Sequence[Row]) -> RunSummar
 def launch_values(launch: Launch) -> dict[str, Any]:
     """The values by column."""
     values = dataclasses.asdict(launch)
-    values |= {name: pack(values[name]) for name in ("argv", "cpus", "hosts", "bound")}
-    return {"launch_index" if name == "index" else name: value for name, value in values.items()}
+    values |= {"launch_index": values.pop("index")} | {name: pack(values[name]) for name in _LISTS}
+    return values
 
 
 def launch(row: Row) -> Launch:
     """A launch from its row."""
-    known = {name: row[name] for name in ("transport", "library", "ranks", "started_unix_s", "clock_ns")}
-    known |= {name: tuple(json.loads(row[name])) for name in ("argv", "cpus", "hosts", "bound")}
-    return Launch(index=row["launch_index"], oversubscribed=bool(row["oversubscribed"]), **known)
+    lists = {name: tuple(json.loads(row[name])) for name in _LISTS}
+    known = {**row, "index": row["launch_index"], "oversubscribed": bool(row["oversubscribed"]), **lists}
+    return Launch(**_fields(Launch, known))
 
 
 def point_values(point: Point) -> dict[str, Any]:
@@ -191,15 +200,12 @@ def stored_point(row: Row, facts: Mapping[str, Any]) -> StoredPoint:
 
 def warning(row: Row) -> Warning_:
     """A warning from its row."""
-    return Warning_(**{name: row[name] for name in _WARNING})
+    return Warning_(**_fields(Warning_, row))
 
 
 def measurement_values(measurement: Measurement, blob: bytes) -> dict[str, Any]:
     """The values by column, except the point's; `blob` holds the samples."""
-    import numpy as np
-
-    times_ns = measurement.times_ns()
-    ends = (float(np.median(times_ns)), float(times_ns.min()), float(times_ns.max())) if len(times_ns) else (None,) * 3
+    summary = summary_of(measurement)
     pairs = ((name, getattr(measurement, f"{name}_ns") or (None, None)) for name in _PAIRS)
     return {
         **{name: getattr(measurement, name) for name in (*_PLAIN, "verified")},
@@ -208,10 +214,37 @@ def measurement_values(measurement: Measurement, blob: bytes) -> dict[str, Any]:
         **{name: pack(getattr(measurement, name)) for name in _PER_RANK},
         "counters": pack(dict(measurement.counters)) if measurement.counters else None,
         "pace_ns": None if measurement.pace_ns is None else pack(measurement.pace_ns),
-        "samples": len(times_ns),
-        **dict(zip(_TIMES, ends, strict=True)),
+        **{name: getattr(summary, name) for name in ("samples", *_TIMES)},
+        "slow_ns": pack(summary.slow_ns) if summary.slow_ns else None,
         "samples_crc": zlib.crc32(blob),
     }
+
+
+def summary_of(measurement: Measurement) -> MeasurementSummary:
+    """The summary of a measurement, whose own number and that of its point are not known (0)."""
+    times_ns = measurement.times_ns()
+    samples_ns = times_ns * (measurement.batch * measurement.definition.divisor)
+    known: tuple[float | None, ...] = (None,) * len(_TIMES)
+    slow_ns = samples_ns
+    if len(times_ns):
+        middle_ns = middle(samples_ns)
+        known = middle(times_ns), float(times_ns.min()), float(times_ns.max()), float(samples_ns.sum())
+        slow_ns = samples_ns[samples_ns > 2 * middle_ns] - middle_ns
+    return MeasurementSummary(
+        id=0,
+        point_id=0,
+        launch_id=measurement.launch_id,
+        round=measurement.round,
+        samples=len(times_ns),
+        batch=measurement.batch,
+        definition=measurement.definition,
+        **dict(zip(_TIMES, known, strict=True)),
+        slow_ns=tuple(slow_ns.tolist()),
+        verified=measurement.verified,
+        steal=measurement.steal,
+        probe=measurement.probe,
+        counters=measurement.counters,
+    )
 
 
 def measurement(row: Row, point: Point, launches: Mapping[int, Launch]) -> Measurement:
@@ -222,7 +255,7 @@ def measurement(row: Row, point: Point, launches: Mapping[int, Launch]) -> Measu
     known |= {f"{name}_ns": _pair(row, name) for name in _PAIRS}
     return Measurement(
         point=point,
-        definition=Definition(**{name: row[name] for name in _DEFINITION}),
+        definition=Definition(**_fields(Definition, row)),
         elapsed_ns=codec.decode(row["elapsed_ns"]),
         pace_ns=_pace(row["pace_ns"]),
         counters=_counters(row["counters"]),
@@ -242,8 +275,9 @@ def measurement_summary(
     reference, places = transport if row["floor_kind"] == "transport" else None, launches[row["launch_id"]].places
     probe = MachineProbe(floor_ns, _pace(row["pace_ns"]), solo_ns, reference, places, wake_ns)
     known, times_ns = ([row[name] for name in names] for names in (_SUMMARY, _TIMES))
+    slow_ns = tuple(json.loads(row["slow_ns"])) if row["slow_ns"] else ()
     measured = bool(row["verified"]), row["steal"], probe, _counters(row["counters"])
-    return MeasurementSummary._make([*known, definition, *times_ns, *measured])
+    return MeasurementSummary._make([*known, definition, *times_ns, slow_ns, *measured])
 
 
 def _counters(text: str | None) -> dict[str, tuple[float, ...]]:

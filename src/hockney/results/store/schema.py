@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 APPLICATION_ID = int.from_bytes(b"HKNY", "big")
-VERSION = 11
+VERSION = 12
 PARENTS = {"run": "store", "launch": "run", "point": "run", "warning": "run", "measurement": "point"}
 
 # The checksum is the last column. An open compares the tables with this text, so each blank in it counts.

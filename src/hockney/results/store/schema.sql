@@ -73,6 +73,8 @@
         median_ns REAL,  -- of the pattern's time by its definition, as the next two; NULL without samples
         min_ns REAL,
         max_ns REAL,
+        total_ns REAL,  -- of all samples; NULL without any
+        slow_ns TEXT,  -- JSON, how much longer than the median each sample of more than twice it is; NULL: none is
         floor_before_ns REAL,
         floor_after_ns REAL,
         floor_kind TEXT,

@@ -30,13 +30,14 @@ class Store:
     """An open results file; a context manager. Every method raises StoreError where the file can't be used.
 
     Data survives a kill of this program once the writing method has returned. Several programs may write concurrently.
-    A Store belongs to the thread that opened it. `db` is its connection.
+    A Store belongs to the thread that opened it. `db` is its connection, `has_damage`: a row that was read is unsound.
     """
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self.db = db
         self.path = path
         self._has_written = False
+        self.has_damage = False
         self._opened = opening.identity(path)
         self._launches_of: dict[int, tuple[int, Mapping[int, Launch]]] = {}  # by run: the sum of their ids, and they
         self._timed_s: dict[int, float] = {}  # by run measured here: up to when its time is stored (monotonic clock)
@@ -278,7 +279,10 @@ class Store:
         return [rows.stored_point(row, facts) for row in points]
 
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
-        """All measurements of a run without their samples, by point, then in the order of writing."""
+        """All measurements of a run without their samples, by point, then in the order of writing.
+
+        Samples that are damaged or lost are reported, though the summaries stand without them.
+        """
         with self.snapshot():
             run = self._run(run_id)
             launches = self._launches(run)
@@ -290,9 +294,18 @@ class Store:
                 WHERE point.run_id = ? ORDER BY measurement.point_id, measurement.id""",
                 run_id,
             )
+            without = self.db.execute(
+                """SELECT DISTINCT point_id FROM point JOIN measurement ON measurement.point_id = point.id
+                LEFT JOIN measurement_samples ON measurement_id = measurement.id
+                WHERE point.run_id = ? AND crc32(elapsed_ns) IS NOT samples_crc""",
+                (run_id,),
+            ).fetchall()
         for point_id, row in points.items():
+            what = f"a measurement of {rows.stored_point(row, {}).point}"
+            if (point_id,) in without:
+                self._report(f"{what} is damaged and left out")
             if row["measurement_ids"] != ids[point_id]:
-                self._report(f"a measurement of {rows.stored_point(row, {}).point} {_IS_MISSING}")
+                self._report(f"{what} {_IS_MISSING}")
         sound = {row["point_id"] for row in stored}
         lost = [str(rows.stored_point(points[each], {}).point) for each in points if each in ids and each not in sound]
         if lost:
@@ -376,6 +389,7 @@ class Store:
             self._report(f"{what} {_IS_MISSING}")
 
     def _report(self, text: str) -> None:
+        self.has_damage = True
         warnings.warn(DamagedRowWarning(f"results file {self.path}: {text}"), stacklevel=4)
 
     # ---- inside --------------------------------------------------------------------------------------------------

@@ -1,15 +1,12 @@
 """Measures models of known truth through the whole chain, and judges the results.
 
 The sampler measures them in the worker of models, a store keeps the samples, explain reads them: only the machine is
-replaced. self_test.toml has the models. Seeds are fixed, so every check gives the same on every machine; `tests/chain`
-draws many models.
+replaced. Seeds are fixed, so every test gives the same on every machine.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,74 +14,21 @@ from typing import Any
 
 from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.finding import Finding
-from hockney.machine.files import rows_of
 from hockney.measure import run as running
 from hockney.measure.plan import make_plan
 from hockney.measure.recorder import Display, Lab
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.fit import Estimate
-from hockney.suites import Limits, Suite, load_suite, pattern_suite
-from hockney.worker.catalogue import Catalogue, load
+from hockney.suites import Limits, Suite
+from hockney.worker.catalogue import Catalogue
 from hockney.worker.machine_model import Model
 from hockney.worker.points import RunOptions
 
 NEAR = 0.02  # a figure this close to the truth, as a fraction, is met
-_COVERED = 0.75  # of the intervals contain the truth, at least: of 95 % that is certain
 
 Truth = Mapping[int, Mapping[str, float]]
 """True figures by name, for each segment of messages up to a size (0: the longest)."""
-
-
-@dataclass(frozen=True)
-class Check:
-    """One known property of a machine, and the result of measuring it. The end of `what` is its unit.
-
-    A figure has `truth` and `estimate`, for the segment that ends at `up_to_bytes` (0: the last). Else `planted` has
-    the sizes after which the time jumps, or the slow ranks; `named` has the two sizes around each jump in the result,
-    or each rank, pair or group that is called slow.
-    """
-
-    machine: str
-    what: str
-    is_met: bool
-    up_to_bytes: int | None = None
-    truth: float | None = None
-    estimate: Estimate | None = None
-    planted: tuple[int, ...] | None = None
-    named: tuple[tuple[int, ...], ...] | None = None
-
-
-def self_test() -> Iterator[Check]:
-    """Each check as soon as it is done. Raises BuildError without a compiler."""
-    catalogue, covered = load(["shm"]), []
-    with tempfile.TemporaryDirectory() as folder:
-        for machine in rows_of(Path(__file__).with_suffix(".toml")):
-            name, suite = machine["name"], machine["suite"]
-            explanation = explained(
-                machine["model"],
-                pattern_suite(suite) if suite == "pingpong" else load_suite(suite),
-                catalogue,
-                Path(folder),
-                seed=machine["seed"],
-                ranks=machine.get("ranks", 2),
-            )
-            if "jumps" in machine:
-                switches = switches_of(machine["jumps"], explanation)
-                said = tuple(sorted((*switches.placed, *switches.invented)))
-                is_met = not switches.missed and not switches.invented
-                yield Check(name, "switches_bytes", is_met, planted=tuple(machine["jumps"]), named=said)
-            for figure in figures_of({row["up_to_bytes"]: row for row in machine.get("truth", ())}, explanation):
-                covered.append(figure.is_covered)
-                is_met = figure.is_covered or abs(figure.error) <= NEAR
-                yield Check(name, figure.name, is_met, figure.up_to_bytes, figure.truth, figure.estimate)
-            if "slow" in machine:
-                slow, named = tuple(machine["slow"]), tuple(tuple(sorted(ranks)) for ranks in slow_in(explanation))
-                yield Check(name, "slow_ranks", named == ((slow,) if slow else ()), planted=slow, named=named)
-    share = statistics.fmean(covered)
-    yield Check(
-        "all of these", "intervals_share", share >= _COVERED, truth=_COVERED, estimate=Estimate(share, share, share)
-    )
 
 
 def explained(
