@@ -20,6 +20,7 @@ from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import events, loads, null, shm, sockets
 from scripts.benchlib.place import Place
 from scripts.benchlib.quick import quick
+from scripts.benchlib.reports import reports
 from scripts.benchlib.table import UNKNOWN, WHOLE, Row, markdown, put_between, summary
 
 from hockney.errors import HockneyError
@@ -39,6 +40,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "events": events,
     "mpi": mpi,
     "loads": loads,
+    "reports": reports,
 }
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "repeat": repeat,
@@ -49,7 +51,13 @@ _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
 }
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
 _ALONE = "models"  # its table on the page is separate: it takes CPU time, and the machine state does not matter
-_TABLES = {WHOLE: tuple(part for part in PARTS if part != _ALONE), f"{WHOLE} {_ALONE}": (_ALONE,)}
+_NAMED = "reports"  # measured if it is named, in a table that is on no page
+_WHOLE = tuple(part for part in PARTS if part != _NAMED)
+_TABLES = {
+    WHOLE: tuple(part for part in _WHOLE if part != _ALONE),
+    f"{WHOLE} {_ALONE}": (_ALONE,),
+    f"{WHOLE} {_NAMED}": (_NAMED,),
+}
 _ROUNDS, _ROUNDS_SHORT = 30, 3
 
 
@@ -76,9 +84,9 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Shows how fast hockney itself is, as ratios of programs measured in alternation.",
-        epilog=f"Parts: {', '.join(PARTS)}; all of them take 35 minutes. Leave the machine alone meanwhile.",
+        epilog=f"Parts: {', '.join(PARTS)}; all but {_NAMED} take 35 minutes. Leave the machine alone meanwhile.",
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help="what to measure; everything if none is named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure; all but {_NAMED} if none is named")
     parser.add_argument("--short", action="store_true", help="few repetitions: does it work, not how fast is it")
     parser.add_argument("--rounds", type=int, help=f"how often what is measured in turn is measured ({_ROUNDS})")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
@@ -90,7 +98,7 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error(f"--write takes no --short and no part but {_ALONE}: a table on the page comes from one whole run")
     if asked.rounds is not None and asked.rounds < 1:
         parser.error("--rounds must be at least 1")
-    asked.parts = [name for name in PARTS if name in asked.parts or not asked.parts]
+    asked.parts = [name for name in PARTS if name in (asked.parts or _WHOLE)]
     return asked
 
 

@@ -229,16 +229,17 @@ _LINE_BYTES = 64
 _LOADS, _LOADS_SAMPLES = 20_000, 21
 
 
-def loads(place: Place) -> list[Series]:
+def loads(place: Place, access: str = "chase") -> list[Series]:
     """One contest for each working set of the load table, as the suite has them."""
-    chases = [one for one in load_suite("t3d").series if one.pattern == "memload" and not one.options]
-    shares = [size for one in chases for size in one.bytes if isinstance(size, CacheShare)]
+    every = [one for one in load_suite("t3d").series if one.pattern == "memload"]
+    of_access = [one for one in every if one.options.get("access", "chase") == access]
+    shares = [size for one in of_access for size in one.bytes if isinstance(size, CacheShare)]
     caches = read_topology().cache_sizes()
-    return [_of_loads(place, share, share.resolve(caches, _LINE_BYTES)) for share in shares]
+    return [_of_loads(place, access, share, share.resolve(caches, _LINE_BYTES)) for share in shares]
 
 
-def _of_loads(place: Place, share: CacheShare, size: int | None) -> Series:
-    name = f"memload: chase in {share}"
+def _of_loads(place: Place, access: str, share: CacheShare, size: int | None) -> Series:
+    name = f"memload: {access} in {share}"
     if size is None:
         return Absent(name, name, _LOADS_TARGET, f"the size of the level {share.level} cache is not known")
     # Warmed up by one way through the whole set, as the bare program is.
@@ -246,11 +247,11 @@ def _of_loads(place: Place, share: CacheShare, size: int | None) -> Series:
 
     def ours() -> Measured:
         with place.worker("null", ranks=1) as session:
-            return {size: middle_ns(measure(session, "memload", shot))}
+            return {size: middle_ns(measure(session, "memload", shot, [("access", access)]))}
 
     def theirs() -> Measured:
         """On the CPU of rank 0."""
-        ((load_ns,),) = place.bare("chase_bare.c", place.cpus[0], size, _LOADS, _LOADS_SAMPLES, columns=1)
+        ((load_ns,),) = place.bare("chase_bare.c", place.cpus[0], size, _LOADS, _LOADS_SAMPLES, access, columns=1)
         return {size: load_ns}
 
     question = Question(f"{name}, {format_bytes(size)}", _LOADS_TARGET, "memload", "bare C", fractional=True)

@@ -16,6 +16,7 @@ from hockney.errors import HockneyError
 from hockney.machine.activity import observe
 from hockney.machine.placement import choose_cpus
 from hockney.worker import answers
+from hockney.worker.build import Recipe
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.compiler import find_c_compiler
 from hockney.worker.launch import Job, StartCommand, launch
@@ -55,7 +56,7 @@ class Place:
             raise HockneyError("two CPUs are needed, and processes must be pinned to them, which this machine refuses")
         self.cpus = (cpus[0], cpus[1])
         self.others_cpus: list[float] = []
-        self._built: dict[tuple[str, ...], Path] = {}
+        self._built: dict[tuple[object, ...], Path] = {}
 
     def look_round(self) -> None:
         """Notes how many CPUs other programs use at this moment, while nothing of ours runs."""
@@ -93,22 +94,37 @@ class Place:
         ]
         return [info for info in infos if kind is None or (info.library is not None and info.library.kind == kind)]
 
-    def built(self, source: str, compiler: Sequence[str] | None = None) -> Path:
-        """The executable of a bare program, made once. Raises BareFailed with the compiler's words."""
-        compiler = compiler or find_c_compiler()
-        key = (*compiler, source)
+    def built(self, source: str, compiler: Sequence[str] | None = None, recipe: Recipe | None = None) -> Path:
+        """The executable of a bare program, made once, with the flags and libraries of a recipe.
+
+        Raises BareFailed with the compiler's words."""
+        compiler, recipe = compiler or find_c_compiler(), recipe or Recipe()
+        key = (*compiler, source, recipe)
         if key not in self._built:
             executable = self.folder / f"{len(self._built)}-{Path(source).stem}"
-            argv = [*compiler, *_FLAGS, "-o", str(executable), str(SOURCES / source)]
+            argv = [*compiler, *_FLAGS, *recipe.flags, "-o", str(executable), str(SOURCES / source), *recipe.libraries]
             done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
             if done.returncode != 0:
                 raise BareFailed(f"{source} cannot be built: {done.stderr.strip()[:500]}")
             self._built[key] = executable
         return self._built[key]
 
-    def bare(self, source: str, *words: object, columns: int, before: Sequence[str] = ()) -> list[list[float]]:
+    def bare(
+        self,
+        source: str,
+        *words: object,
+        columns: int,
+        before: Sequence[str] = (),
+        recipe: Recipe | None = None,
+        environment: Mapping[str, str | None] | None = None,
+    ) -> list[list[float]]:
         """The numbers that a bare program prints; `before` is a program that starts it."""
-        return numbers(output_of([*before, str(self.built(source)), *map(str, words)]), columns)
+        argv = [*before, str(self.built(source, recipe=recipe)), *map(str, words)]
+        return numbers(output_of(argv, environment), columns)
+
+    def environment(self, transport: str) -> Mapping[str, str | None]:
+        """The variables with which a transport's job is started."""
+        return self._launch(transport).environment
 
 
 def output_of(

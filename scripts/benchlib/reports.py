@@ -1,0 +1,259 @@
+"""The part `reports`: the suites of the classic reports against plain C loops, where two or three ranks do.
+
+Both sides give the fastest of equal batches, which a busy machine disturbs least; launches alternate.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scripts.benchlib.contests import Absent, Contest, Measured, Question, Series
+from scripts.benchlib.native import loads
+from scripts.benchlib.place import Place, Shot, measure
+from scripts.benchlib.table import INCONCLUSIVE, NO, UNKNOWN, YES, Row, Target
+
+from hockney import archive
+from hockney.stats import Interval, median
+from hockney.units import counted, format_bytes
+from hockney.worker.answers import MeasureAnswer
+
+_TARGET = Target("0.95 to 1.05 × plain C", low=0.95, high=1.05)
+_SAMPLES = 25
+_WRITES = 256  # of a repetition of `stream`
+_COLUMNS = {"root": 0, "sources": 0, "mean": 1, "slowest": 2}  # of reports_bare.c
+_PVM_WAYS = ("psend", "inplace", "raw", "default")
+_PARAGON = (0, 8, 1024, 65536, 1 << 20, 4 << 20)
+
+
+class _Case(NamedTuple):
+    """A benchmark of a suite over one transport. `plain` is its loop in reports_bare.c, `extra` the number it takes."""
+
+    suite: str
+    title: str
+    transport: str
+    pattern: str
+    sizes: tuple[int, ...]
+    plain: str
+    extra: int = 0
+    options: tuple[tuple[str, str], ...] = ()
+    ranks: int = 2
+
+    @property
+    def name(self) -> str:
+        sizes = format_bytes(self.sizes[0]) + (f" to {format_bytes(self.sizes[-1])}" if self.sizes[1:] else "")
+        return f"{self.suite}: {self.title}, {sizes}, {self.ranks} ranks on {self.transport}"
+
+    def shot(self, size: int) -> Shot:
+        """Batches of half a millisecond and more: short beside the time slices of other programs."""
+        each_ns, bytes_per_ns = (60.0, 20.0) if self.transport.startswith("shm") else (2e4, 1.0)
+        delay_ns = 1e3 * self.extra if self.pattern.startswith("rob") else 0.0
+        batch = int(5e5 / (each_ns + delay_ns + size / bytes_per_ns))
+        least = 1 if self.pattern == "stream" or self.transport.startswith("pvm") else 4
+        return Shot(size, least if self.pattern == "stream" else max(least, batch), _SAMPLES)
+
+
+def _cases() -> Iterable[_Case]:
+    atlas, scali, ancor = (4, 64, 256, 1024), (0, 32, 1024, 65536, 1 << 20, 4 << 20), (1, 256, 4096, 65500)
+    words = (8, 16, 64, 176, 1024, 8192, 65536)
+    yield _Case("atlas", "Com-1.1 one-way", "shm", "oneway", atlas, "oneway")
+    yield _Case("atlas", "Com-1.1 one-way", "shm:sync", "oneway", atlas, "oneway")
+    yield _Case("atlas", "Com-1.2 two-way", "shm", "twoway", atlas, "twoway")
+    yield _Case("atlas", "Com-1.3 all-to-all", "shm", "alltoall", atlas, "ring", options=(("algorithm", "flat"),))
+    yield _Case("atlas", "Com-1.7 funnel", "unix", "funnel", atlas, "robpush", ranks=3)
+    yield _Case("atlas", "Com-2.1 push farm", "unix", "pushfarm", (16,), "pushfarm", ranks=3)
+    yield _Case("atlas", "Com-2.2 pull farm", "unix", "pullfarm", (16,), "pullfarm", ranks=3)
+    for (title, pattern, sizes), delay_us in itertools.product(
+        (("Com-3.1 active ROBs", "robpush", atlas[1:]), ("Com-3.2 passive ROBs", "robpull", atlas[3:])),
+        (0, 100, 400, 1600),
+    ):
+        options = (("delay_us", str(delay_us)), ("delay_kind", "clock"), ("buffers", "2"))
+        yield _Case("atlas", f"{title}, {delay_us} us", "unix", pattern, sizes, pattern, delay_us, options, ranks=3)
+    yield _Case("scabench", "one-way", "shm", "oneway", scali, "oneway")
+    yield _Case("scabench", "two-way", "shm", "twoway", scali, "twoway")
+    yield _Case("scabench", "ping-pong", "shm", "pingpong", scali, "pingpong")
+    yield _Case("scabench", "bisection", "shm", "bisection", scali[:-1], "pingpong")
+    yield _Case("scabench", "barrier", "shm", "barrier", (0,), "barrier")
+    yield _Case("scabench", "all-to-all", "shm", "alltoall", scali[:-2], "ring")
+    yield _Case("t3d", "ping_pong", "shm", "putpong", words[:1], "putpong")
+    yield _Case("t3d", "single_pairs", "shm", "put", words, "put")
+    yield _Case("t3d", "single_pairs, seen", "shm", "put", words[:1], "putseen", 2, (("quiet", "seen"),))
+    yield _Case("t3d", "multiple_pairs", "shm", "putring", words, "put", 1)
+    yield _Case("t3d", "multiple_pairs, seen", "shm", "putring", words[:1], "putseen", 3, (("quiet", "seen"),))
+    yield _Case("t3d", "messages: ping_pong", "shm", "pingpong", words[:1], "pingpong")
+    yield _Case("t3d", "messages: single_pairs", "shm", "oneway", words, "oneway")
+    yield _Case("t3d", "messages: multiple_pairs", "shm", "ring", words, "ring")
+    yield _Case("t3d", "remote load", "shm", "get", (8, 64, 4096), "get")
+    for transport, source, write, read in itertools.product(("unix", "tcp", "pipe"), (0, 1), (0, 1), (0, 1)):
+        if source == 0 or transport == "unix":
+            kinds = [("nonblocking" if one else "blocking") for one in (write, read)]
+            options = (("write", kinds[0]), ("read", kinds[1]), ("source", str(source)))
+            title = f"write {kinds[0]}, read {kinds[1]}, from rank {source}"
+            yield _Case("ancor", title, transport, "stream", ancor, "stream", write + 2 * read + 4 * source, options)
+    yield _Case("paragon", "native", "tcp", "pingpong", _PARAGON, "pingpong")
+    yield _Case("paragon", "native, posted", "tcp", "pingpong", (65536,), "polled", -1, (("receive", "posted"),))
+    yield _Case("paragon", "native, probed", "tcp", "pingpong", (65536,), "polled", 0, (("receive", "probe"),))
+
+
+@dataclass
+class _Reports(Contest):
+    """Cases that share their launches; a row for each, over its sizes."""
+
+    cases: Sequence[tuple[_Case, Sequence[int]]] = ()  # with the keys of its points
+
+    def rows(self) -> list[Row]:
+        return [self._row(case, [self._ratio(key) for key in keys]) for case, keys in self.cases]
+
+    def beyond(self) -> list[str]:
+        """The points whose ratio is beyond the target, each with its interval."""
+        found = []
+        for case, keys in self.cases:
+            for size, key in zip(case.sizes, keys, strict=True):
+                ratio = self._ratio(key)
+                if ratio is not None and _TARGET.judge_alone(ratio.value) == NO:
+                    row = self.questions[key].row(self.quadruples[key])
+                    found.append(f"{case._replace(sizes=(size,)).name} {row.measured}")
+        return found
+
+    def _ratio(self, key: int) -> Interval | None:
+        taken = self.quadruples.get(key, [])
+        return median([one.ratio for one in taken]) if taken else None
+
+    def _row(self, case: _Case, ratios: Sequence[Interval | None]) -> Row:
+        known = [ratio for ratio in ratios if ratio is not None]
+        if not known:
+            return Row(case.name, _TARGET.text, "nothing was measured", UNKNOWN, INCONCLUSIVE)
+        values = [ratio.value for ratio in known]
+        verdicts = {_TARGET.judge(ratio) for ratio in known}
+        met = next((word for word in (NO, INCONCLUSIVE) if word in verdicts), YES)
+        measured = f"{median(values).value:.3f} ({min(values):.3f}–{max(values):.3f} over sizes)"
+        return Row(case.name, _TARGET.text, measured, counted(known[0].n, "quadruple"), met)
+
+
+def _contest(place: Place, cases: Sequence[_Case]) -> _Reports:
+    """Of cases with the same transport and ranks."""
+    first = cases[0]
+    points = [(case, case.shot(size)) for case in cases for size in case.sizes]
+    keys = iter(range(len(points)))
+    words = [
+        f"{case.plain}:{shot.bytes}:{shot.batch * (_WRITES if case.pattern == 'stream' else 1)}:{_SAMPLES}:{case.extra}"
+        for case, shot in points
+    ]
+    columns = [_COLUMNS[place.catalogue.patterns[case.pattern].timed] for case, _ in points]
+
+    def ours() -> Measured:
+        with place.worker(first.transport, first.ranks) as session:
+            answers = [measure(session, case.pattern, shot, case.options) for case, shot in points]
+        return dict(enumerate(map(_least_ns, answers)))
+
+    def theirs() -> Measured:
+        cpus = ",".join(map(str, place.cpus_of(first.ranks)))
+        times = place.bare("reports_bare.c", first.transport, cpus, *words, columns=3)
+        return {key: time[column] for key, (time, column) in enumerate(zip(times, columns, strict=True))}
+
+    name = f"{first.suite} on {first.transport}, {first.ranks} ranks"
+    of_cases = [(case, [next(keys) for _ in case.sizes]) for case in cases]
+    return _Reports(name, _questions(len(points)), ours, theirs, cases=of_cases)
+
+
+def _questions(count: int) -> dict[int, Question]:
+    return {key: Question("", _TARGET, "hockney", "plain C", fractional=True) for key in range(count)}
+
+
+def _least_ns(answer: MeasureAnswer) -> float:
+    """As reports_bare.c takes it of its own times."""
+    batches = zip(*answer.elapsed_ns, strict=True)
+    if answer.timed == "slowest":
+        times = [float(max(batch)) for batch in batches]
+    elif answer.timed == "mean":
+        times = [sum(batch) / answer.size for batch in batches]
+    else:
+        times = [float(batch[0]) for batch in batches]
+    return min(times) / (answer.batch * answer.divisor)
+
+
+def _pvm_contest(place: Place, transport: str, way: str, route: str) -> _Reports:
+    case = _Case("paragon", way, transport, "pingpong", _PARAGON, "")
+    shots = [case.shot(size) for size in case.sizes]
+    info = place.catalogue.transports[transport]
+    assert info.library is not None
+    folder = place.folder / "pvm"
+    folder.mkdir(exist_ok=True)
+    variables = {**place.environment(transport), "PVM_TMP": str(folder)}
+    recipe = info.library.recipe
+
+    def ours() -> Measured:
+        with place.worker(transport) as session:
+            return {key: _least_ns(measure(session, "pingpong", shot)) for key, shot in enumerate(shots)}
+
+    def theirs() -> Measured:
+        cpus = ",".join(map(str, place.cpus))
+        words = (way, route, cpus, shots[0].samples, *(f"{shot.bytes}:{shot.batch}" for shot in shots))
+        times = place.bare("pvm_bare.c", *words, columns=1, recipe=recipe, environment=variables)
+        return {key: time for key, (time,) in enumerate(times)}
+
+    keys = range(len(shots))
+    return _Reports(case.name, _questions(len(shots)), ours, theirs, cases=[(case, keys)])
+
+
+@dataclass
+class _Summary:
+    """Which figures are beyond the target, and how many rows of each report are covered."""
+
+    contests: Sequence[_Reports]
+    has_pvm: bool
+    name: str = "reports"
+
+    def measure(self, number: int) -> None:
+        return
+
+    def rows(self) -> list[Row]:
+        beyond = [words for contest in self.contests for words in contest.beyond()]
+        patterns = {case.pattern for contest in self.contests for case, _ in contest.cases} | {"memload"}
+        rows = [Row("reports: ratios beyond 5 %", "none", "; ".join(beyond) or "none", UNKNOWN, NO if beyond else YES)]
+        for report in archive.reports():
+            figures = archive.published(report)
+            why = Counter(_why_not(figure, patterns, has_pvm=self.has_pvm) for figure in figures)
+            left_out = [f"{number} {reason}" for reason, number in why.items() if reason]
+            shown = f"{why['']} of {len(figures)}" + (f"; left out: {', '.join(left_out)}" if left_out else "")
+            rows.append(Row(f"{report}: published rows whose measurement is compared", "–", shown, UNKNOWN, UNKNOWN))
+        return rows
+
+
+def _why_not(figure: archive.Published, patterns: Iterable[str], *, has_pvm: bool) -> str:
+    """Why the measurement behind a published figure is not compared; empty if it is."""
+    spec = figure.spec
+    if spec is None:
+        return "with no measurement"
+    if not set(spec.patterns) & set(patterns):
+        return "of an application, which verifies itself"
+    if spec.ranks is not None and spec.ranks > 3:
+        return "of more than three ranks"
+    if any(name.startswith("CPU") for name in figure.quantities):
+        return "of CPU time"
+    if set(figure.quantities) & {"base", "each hop", "each change of direction"}:
+        return "of ranks at several distances"
+    return "of PVM, which is not here" if spec.on not in ("", "native") and not has_pvm else ""
+
+
+def reports(place: Place) -> Sequence[Series]:
+    """The part `reports`."""
+    cases = sorted(_cases(), key=_shared)  # stable
+    contests = [_contest(place, list(group)) for _, group in itertools.groupby(cases, _shared)]
+    pvm = next((name for name in place.catalogue.transports if name.startswith("pvm@") and ":" not in name), None)
+    if pvm is not None:
+        contests += [
+            _pvm_contest(place, f"{pvm}:{way}{end}", way, route)
+            for route, end in (("direct", ""), ("daemon", "-daemon"))
+            for way in _PVM_WAYS
+        ]
+    absent = [] if pvm is not None else [Absent("pvm", "paragon: the layers of PVM", _TARGET, "no PVM is here")]
+    local = [one for access in ("chase", "read-ahead", "stream") for one in loads(place, access)]
+    return [*contests, *absent, *local, _Summary(contests, pvm is not None)]
+
+
+def _shared(case: _Case) -> tuple[str, str, int]:
+    return case.suite, case.transport, case.ranks
