@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 from scripts.benchlib.command import run
 from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.contests import Absent, Contest, Quadruple, Question, go_round
-from scripts.benchlib.place import numbers
+from scripts.benchlib.place import Place, Shot, numbers
 from scripts.benchlib.quick import share_rows, shares_of
+from scripts.benchlib.reports import Case, Reports, Summary, reports
 from scripts.benchlib.table import INCONCLUSIVE, NO, UNKNOWN, YES, Row, Target, markdown, markers, put_between, summary
 from tests.measure.contended_machine import ContendedMachine
 from tests.shared import finished
 
+from hockney import archive
 from hockney.errors import HockneyError
 from hockney.model import MachineProbe
 from hockney.stats import Interval
+from hockney.worker.catalogue import load
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = markers("scripts/bench")
@@ -292,10 +297,49 @@ def test_loads_have_a_row_for_each_level_of_the_load_table() -> None:
     assert levels == ["L1/2", "L2/2", "L3/2", "4*L3"]
 
 
+# ---- reports --------------------------------------------------------------------------------------------------------
+
+
+def test_plain_loops_give_a_time_for_each_point_of_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Case, "shot", lambda _, size: Shot(size, 2, 2))
+    with tempfile.TemporaryDirectory() as folder:  # a short name, for PVM's sockets
+        contests = [one for one in reports(Place(load(), Path(folder), short=True, say=print)) if type(one) is Reports]
+        assert {case.suite for one in contests for case, _ in one.cases} == set(archive.reports())
+        without_pvm = [one for one in contests if "pvm" not in one.name]
+        for one in [*without_pvm, *contests[len(without_pvm) :: 5]]:
+            times_ns = one.theirs()
+            assert times_ns.keys() == one.questions.keys()
+            for case, keys in one.cases:
+                delay_ns = 1e3 * case.extra if case.pattern.startswith("rob") else 0
+                assert all(times_ns[key] > delay_ns for key in keys), case.name
+
+
+def test_a_benchmark_of_a_report_is_judged_over_its_sizes() -> None:
+    case = Case("t3d", "ping_pong", "shm", "putpong", (8, 64), "putpong")
+    question = Question("", WITHIN, "hockney", "plain C", fractional=True)
+    compared = Reports("t3d", {0: question, 1: question}, dict, dict, cases=[(case, (0, 1))])
+    compared.quadruples = {0: [Quadruple((31, 31), (31, 31))] * 8, 1: [Quadruple((44, 44), (40, 40))] * 8}
+    (shown,) = compared.rows()
+    assert (shown.what, shown.met) == ("t3d: ping_pong, 8 B to 64 B, 2 ranks on shm", NO)
+    assert shown.measured == "1.050 (1.000–1.100 over sizes)"
+    beyond, *counted = Summary([compared], has_pvm=False).rows()
+    assert beyond.measured == (
+        "t3d: ping_pong, 64 B, 2 ranks on shm 1.100 (1.100–1.100): hockney 44.0 ns, plain C 40.0 ns"
+    )
+    assert [row.what.partition(":")[0] for row in counted] == list(archive.reports())
+    for name, row in zip(archive.reports(), counted, strict=True):
+        assert sum(map(int, re.findall(r"(?:^|: |, )(\d+) ", row.measured))) == len(archive.published(name))
+    compared.quadruples[1] = [Quadruple((40, 40), (40, 40))] * 8
+    assert [row.met for row in compared.rows()] == [YES]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nul"], "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, loads, repeat, start"),
+        (
+            ["nul"],
+            "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, loads, reports, repeat, start",
+        ),
         (["--write", "null"], "--write takes no --short and no part but models"),
         (["--write", "--short"], "--write takes no --short and no part but models"),
         (["--rounds", "0", "null"], "--rounds must be at least 1"),

@@ -2,9 +2,12 @@
 #ifndef BARE_H
 #define BARE_H
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,6 +64,25 @@ static inline double median_of(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, by_value);
     return values[count / 2];
+}
+
+/* A connection over the loopback. */
+static inline void connect_tcp(int ends[2])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    const int yes = 1;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0);
+    check(bind(listener, (struct sockaddr *)&at, len) == 0 && listen(listener, 1) == 0, "listen");
+    check(getsockname(listener, (struct sockaddr *)&at, &len) == 0, "getsockname");
+    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    check(connect(ends[0], (struct sockaddr *)&at, len) == 0, "connect");
+    ends[1] = accept(listener, NULL, NULL);
+    check(ends[1] >= 0, "accept");
+    for (int i = 0; i < 2; i++) {
+        check(setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0, "TCP_NODELAY");
+    }
+    close(listener);
 }
 
 #endif

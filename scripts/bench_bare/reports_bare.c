@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -317,7 +315,8 @@ static inline unsigned char *of_peer(const struct me *me, const void *mine)
 CALL void put(const struct me *me, void *remote, const void *local, size_t bytes)
 {
     unsigned char *there = of_peer(me, remote);
-    bytes == 8 ? (void)(*(volatile uint64_t *)(void *)there = *(const uint64_t *)local) : (void)memcpy(there, local, bytes);
+    bytes == 8 ? (void)(*(volatile uint64_t *)(void *)there = *(const uint64_t *)local)
+               : (void)memcpy(there, local, bytes);
 }
 
 CALL void get(const struct me *me, void *local, const void *remote, size_t bytes)
@@ -386,7 +385,7 @@ struct point {
         const char *name;
         void (*repeat)(struct me *me, long reps);
         int divisor;
-    } * pattern;
+    } *pattern;
     size_t bytes;
     long batch, extra;
     int samples;
@@ -444,8 +443,8 @@ static void measure(struct me *me, const struct point *point)
     me->extra = point->extra;
     me->number = 0;
     me->is_last = false;
-    memset(me->out, 1, BUFFER_BYTES);
-    memset(me->in, 0, BUFFER_BYTES);
+    memset(me->out, 1, 2 * point->bytes + PAGE_BYTES);
+    memset(me->in, 0, 2 * point->bytes + PAGE_BYTES);
     meet(me);
     point->pattern->repeat(me, point->batch);
     double start_ns = now_ns();
@@ -462,21 +461,6 @@ static void measure(struct me *me, const struct point *point)
         print_least(me, point, me->ranks, false);
         print_least(me, point, me->ranks, true);
         puts("");
-    }
-}
-
-static void connect_tcp(int ends[2])
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    const int yes = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
-    check(bind(listener, (struct sockaddr *)&at, len) == 0 && listen(listener, 1) == 0, "listen");
-    check(getsockname(listener, (struct sockaddr *)&at, &len) == 0, "getsockname");
-    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-    check(connect(ends[0], (struct sockaddr *)&at, len) == 0, "connect");
-    ends[1] = accept(listener, NULL, NULL);
-    for (int i = 0; i < 2; i++) {
-        check(setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0, "TCP_NODELAY");
     }
 }
 

@@ -7,31 +7,11 @@
  * It prints ns per half round trip: the median of BLOCKS equal parts of ROUNDS. */
 #include "bare.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 enum { BLOCKS = 20 };
-
-static void connect_tcp(int ends[2])
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof at;
-    const int yes = 1;
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    check(bind(listener, (struct sockaddr *)&at, len) == 0 && listen(listener, 1) == 0, "listen");
-    check(getsockname(listener, (struct sockaddr *)&at, &len) == 0, "getsockname");
-    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-    check(connect(ends[0], (struct sockaddr *)&at, len) == 0, "connect");
-    ends[1] = accept(listener, NULL, NULL);
-    check(ends[1] >= 0, "accept");
-    for (int i = 0; i < 2; i++) {
-        check(setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0, "TCP_NODELAY");
-    }
-    close(listener);
-}
 
 int main(int argc, char **argv)
 {

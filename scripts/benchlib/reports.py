@@ -29,7 +29,7 @@ _PVM_WAYS = ("psend", "inplace", "raw", "default")
 _PARAGON = (0, 8, 1024, 65536, 1 << 20, 4 << 20)
 
 
-class _Case(NamedTuple):
+class Case(NamedTuple):
     """A benchmark of a suite over one transport. `plain` is its loop in reports_bare.c, `extra` the number it takes."""
 
     suite: str
@@ -56,53 +56,53 @@ class _Case(NamedTuple):
         return Shot(size, least if self.pattern == "stream" else max(least, batch), _SAMPLES)
 
 
-def _cases() -> Iterable[_Case]:
+def _cases() -> Iterable[Case]:
     atlas, scali, ancor = (4, 64, 256, 1024), (0, 32, 1024, 65536, 1 << 20, 4 << 20), (1, 256, 4096, 65500)
     words = (8, 16, 64, 176, 1024, 8192, 65536)
-    yield _Case("atlas", "Com-1.1 one-way", "shm", "oneway", atlas, "oneway")
-    yield _Case("atlas", "Com-1.1 one-way", "shm:sync", "oneway", atlas, "oneway")
-    yield _Case("atlas", "Com-1.2 two-way", "shm", "twoway", atlas, "twoway")
-    yield _Case("atlas", "Com-1.3 all-to-all", "shm", "alltoall", atlas, "ring", options=(("algorithm", "flat"),))
-    yield _Case("atlas", "Com-1.7 funnel", "unix", "funnel", atlas, "robpush", ranks=3)
-    yield _Case("atlas", "Com-2.1 push farm", "unix", "pushfarm", (16,), "pushfarm", ranks=3)
-    yield _Case("atlas", "Com-2.2 pull farm", "unix", "pullfarm", (16,), "pullfarm", ranks=3)
+    yield Case("atlas", "Com-1.1 one-way", "shm", "oneway", atlas, "oneway")
+    yield Case("atlas", "Com-1.1 one-way", "shm:sync", "oneway", atlas, "oneway")
+    yield Case("atlas", "Com-1.2 two-way", "shm", "twoway", atlas, "twoway")
+    yield Case("atlas", "Com-1.3 all-to-all", "shm", "alltoall", atlas, "ring", options=(("algorithm", "flat"),))
+    yield Case("atlas", "Com-1.7 funnel", "unix", "funnel", atlas, "robpush", ranks=3)
+    yield Case("atlas", "Com-2.1 push farm", "unix", "pushfarm", (16,), "pushfarm", ranks=3)
+    yield Case("atlas", "Com-2.2 pull farm", "unix", "pullfarm", (16,), "pullfarm", ranks=3)
     for (title, pattern, sizes), delay_us in itertools.product(
         (("Com-3.1 active ROBs", "robpush", atlas[1:]), ("Com-3.2 passive ROBs", "robpull", atlas[3:])),
         (0, 100, 400, 1600),
     ):
         options = (("delay_us", str(delay_us)), ("delay_kind", "clock"), ("buffers", "2"))
-        yield _Case("atlas", f"{title}, {delay_us} us", "unix", pattern, sizes, pattern, delay_us, options, ranks=3)
-    yield _Case("scabench", "one-way", "shm", "oneway", scali, "oneway")
-    yield _Case("scabench", "two-way", "shm", "twoway", scali, "twoway")
-    yield _Case("scabench", "ping-pong", "shm", "pingpong", scali, "pingpong")
-    yield _Case("scabench", "bisection", "shm", "bisection", scali[:-1], "pingpong")
-    yield _Case("scabench", "barrier", "shm", "barrier", (0,), "barrier")
-    yield _Case("scabench", "all-to-all", "shm", "alltoall", scali[:-2], "ring")
-    yield _Case("t3d", "ping_pong", "shm", "putpong", words[:1], "putpong")
-    yield _Case("t3d", "single_pairs", "shm", "put", words, "put")
-    yield _Case("t3d", "single_pairs, seen", "shm", "put", words[:1], "putseen", 2, (("quiet", "seen"),))
-    yield _Case("t3d", "multiple_pairs", "shm", "putring", words, "put", 1)
-    yield _Case("t3d", "multiple_pairs, seen", "shm", "putring", words[:1], "putseen", 3, (("quiet", "seen"),))
-    yield _Case("t3d", "messages: ping_pong", "shm", "pingpong", words[:1], "pingpong")
-    yield _Case("t3d", "messages: single_pairs", "shm", "oneway", words, "oneway")
-    yield _Case("t3d", "messages: multiple_pairs", "shm", "ring", words, "ring")
-    yield _Case("t3d", "remote load", "shm", "get", (8, 64, 4096), "get")
+        yield Case("atlas", f"{title}, {delay_us} us", "unix", pattern, sizes, pattern, delay_us, options, ranks=3)
+    yield Case("scabench", "one-way", "shm", "oneway", scali, "oneway")
+    yield Case("scabench", "two-way", "shm", "twoway", scali, "twoway")
+    yield Case("scabench", "ping-pong", "shm", "pingpong", scali, "pingpong")
+    yield Case("scabench", "bisection", "shm", "bisection", scali[:-1], "pingpong")
+    yield Case("scabench", "barrier", "shm", "barrier", (0,), "barrier")
+    yield Case("scabench", "all-to-all", "shm", "alltoall", scali[:-2], "ring")
+    yield Case("t3d", "ping_pong", "shm", "putpong", words[:1], "putpong")
+    yield Case("t3d", "single_pairs", "shm", "put", words, "put")
+    yield Case("t3d", "single_pairs, seen", "shm", "put", words[:1], "putseen", 2, (("quiet", "seen"),))
+    yield Case("t3d", "multiple_pairs", "shm", "putring", words, "put", 1)
+    yield Case("t3d", "multiple_pairs, seen", "shm", "putring", words[:1], "putseen", 3, (("quiet", "seen"),))
+    yield Case("t3d", "messages: ping_pong", "shm", "pingpong", words[:1], "pingpong")
+    yield Case("t3d", "messages: single_pairs", "shm", "oneway", words, "oneway")
+    yield Case("t3d", "messages: multiple_pairs", "shm", "ring", words, "ring")
+    yield Case("t3d", "remote load", "shm", "get", (8, 64, 4096), "get")
     for transport, source, write, read in itertools.product(("unix", "tcp", "pipe"), (0, 1), (0, 1), (0, 1)):
         if source == 0 or transport == "unix":
             kinds = [("nonblocking" if one else "blocking") for one in (write, read)]
             options = (("write", kinds[0]), ("read", kinds[1]), ("source", str(source)))
             title = f"write {kinds[0]}, read {kinds[1]}, from rank {source}"
-            yield _Case("ancor", title, transport, "stream", ancor, "stream", write + 2 * read + 4 * source, options)
-    yield _Case("paragon", "native", "tcp", "pingpong", _PARAGON, "pingpong")
-    yield _Case("paragon", "native, posted", "tcp", "pingpong", (65536,), "polled", -1, (("receive", "posted"),))
-    yield _Case("paragon", "native, probed", "tcp", "pingpong", (65536,), "polled", 0, (("receive", "probe"),))
+            yield Case("ancor", title, transport, "stream", ancor, "stream", write + 2 * read + 4 * source, options)
+    yield Case("paragon", "native", "tcp", "pingpong", _PARAGON, "pingpong")
+    yield Case("paragon", "native, posted", "tcp", "pingpong", (65536,), "polled", -1, (("receive", "posted"),))
+    yield Case("paragon", "native, probed", "tcp", "pingpong", (65536,), "polled", 0, (("receive", "probe"),))
 
 
 @dataclass
-class _Reports(Contest):
+class Reports(Contest):
     """Cases that share their launches; a row for each, over its sizes."""
 
-    cases: Sequence[tuple[_Case, Sequence[int]]] = ()  # with the keys of its points
+    cases: Sequence[tuple[Case, Sequence[int]]] = ()  # with the keys of its points
 
     def rows(self) -> list[Row]:
         return [self._row(case, [self._ratio(key) for key in keys]) for case, keys in self.cases]
@@ -122,7 +122,7 @@ class _Reports(Contest):
         taken = self.quadruples.get(key, [])
         return median([one.ratio for one in taken]) if taken else None
 
-    def _row(self, case: _Case, ratios: Sequence[Interval | None]) -> Row:
+    def _row(self, case: Case, ratios: Sequence[Interval | None]) -> Row:
         known = [ratio for ratio in ratios if ratio is not None]
         if not known:
             return Row(case.name, _TARGET.text, "nothing was measured", UNKNOWN, INCONCLUSIVE)
@@ -133,16 +133,12 @@ class _Reports(Contest):
         return Row(case.name, _TARGET.text, measured, counted(known[0].n, "quadruple"), met)
 
 
-def _contest(place: Place, cases: Sequence[_Case]) -> _Reports:
+def _contest(place: Place, cases: Sequence[Case]) -> Reports:
     """Of cases with the same transport and ranks."""
     first = cases[0]
     points = [(case, case.shot(size)) for case in cases for size in case.sizes]
-    keys = iter(range(len(points)))
-    words = [
-        f"{case.plain}:{shot.bytes}:{shot.batch * (_WRITES if case.pattern == 'stream' else 1)}:{_SAMPLES}:{case.extra}"
-        for case, shot in points
-    ]
     columns = [_COLUMNS[place.catalogue.patterns[case.pattern].timed] for case, _ in points]
+    cpus = ",".join(map(str, place.cpus_of(first.ranks)))
 
     def ours() -> Measured:
         with place.worker(first.transport, first.ranks) as session:
@@ -150,17 +146,39 @@ def _contest(place: Place, cases: Sequence[_Case]) -> _Reports:
         return dict(enumerate(map(_least_ns, answers)))
 
     def theirs() -> Measured:
-        cpus = ",".join(map(str, place.cpus_of(first.ranks)))
+        words = [
+            f"{case.plain}:{shot.bytes}:{shot.batch * (_WRITES if case.pattern == 'stream' else 1)}:{shot.samples}"
+            f":{case.extra}"
+            for case, shot in points
+        ]
         times = place.bare("reports_bare.c", first.transport, cpus, *words, columns=3)
         return {key: time[column] for key, (time, column) in enumerate(zip(times, columns, strict=True))}
 
-    name = f"{first.suite} on {first.transport}, {first.ranks} ranks"
-    of_cases = [(case, [next(keys) for _ in case.sizes]) for case in cases]
-    return _Reports(name, _questions(len(points)), ours, theirs, cases=of_cases)
+    def theirs_on_pvm() -> Measured:
+        way, _, route = first.transport.partition(":")[2].partition("-")
+        words = (
+            way,
+            route or "direct",
+            cpus,
+            points[0][1].samples,
+            *(f"{shot.bytes}:{shot.batch}" for _, shot in points),
+        )
+        library = place.catalogue.transports[first.transport].library
+        (folder := place.folder / "pvm").mkdir(exist_ok=True)
+        variables = {**place.environment(first.transport), "PVM_TMP": str(folder)}
+        recipe = library.recipe if library is not None else None
+        times = place.bare("pvm_bare.c", *words, columns=1, recipe=recipe, environment=variables)
+        return {key: time for key, (time,) in enumerate(times)}
 
-
-def _questions(count: int) -> dict[int, Question]:
-    return {key: Question("", _TARGET, "hockney", "plain C", fractional=True) for key in range(count)}
+    keys = iter(range(len(points)))
+    question = Question("", _TARGET, "hockney", "plain C", fractional=True)
+    return Reports(
+        f"{first.suite} on {first.transport}, {first.ranks} ranks",
+        dict.fromkeys(range(len(points)), question),
+        ours,
+        theirs_on_pvm if first.transport.startswith("pvm") else theirs,
+        cases=[(case, [next(keys) for _ in case.sizes]) for case in cases],
+    )
 
 
 def _least_ns(answer: MeasureAnswer) -> float:
@@ -175,35 +193,11 @@ def _least_ns(answer: MeasureAnswer) -> float:
     return min(times) / (answer.batch * answer.divisor)
 
 
-def _pvm_contest(place: Place, transport: str, way: str, route: str) -> _Reports:
-    case = _Case("paragon", way, transport, "pingpong", _PARAGON, "")
-    shots = [case.shot(size) for size in case.sizes]
-    info = place.catalogue.transports[transport]
-    assert info.library is not None
-    folder = place.folder / "pvm"
-    folder.mkdir(exist_ok=True)
-    variables = {**place.environment(transport), "PVM_TMP": str(folder)}
-    recipe = info.library.recipe
-
-    def ours() -> Measured:
-        with place.worker(transport) as session:
-            return {key: _least_ns(measure(session, "pingpong", shot)) for key, shot in enumerate(shots)}
-
-    def theirs() -> Measured:
-        cpus = ",".join(map(str, place.cpus))
-        words = (way, route, cpus, shots[0].samples, *(f"{shot.bytes}:{shot.batch}" for shot in shots))
-        times = place.bare("pvm_bare.c", *words, columns=1, recipe=recipe, environment=variables)
-        return {key: time for key, (time,) in enumerate(times)}
-
-    keys = range(len(shots))
-    return _Reports(case.name, _questions(len(shots)), ours, theirs, cases=[(case, keys)])
-
-
 @dataclass
-class _Summary:
+class Summary:
     """Which figures are beyond the target, and how many rows of each report are covered."""
 
-    contests: Sequence[_Reports]
+    contests: Sequence[Reports]
     has_pvm: bool
     name: str = "reports"
 
@@ -241,19 +235,15 @@ def _why_not(figure: archive.Published, patterns: Iterable[str], *, has_pvm: boo
 
 def reports(place: Place) -> Sequence[Series]:
     """The part `reports`."""
-    cases = sorted(_cases(), key=_shared)  # stable
-    contests = [_contest(place, list(group)) for _, group in itertools.groupby(cases, _shared)]
     pvm = next((name for name in place.catalogue.transports if name.startswith("pvm@") and ":" not in name), None)
-    if pvm is not None:
-        contests += [
-            _pvm_contest(place, f"{pvm}:{way}{end}", way, route)
-            for route, end in (("direct", ""), ("daemon", "-daemon"))
-            for way in _PVM_WAYS
-        ]
-    absent = [] if pvm is not None else [Absent("pvm", "paragon: the layers of PVM", _TARGET, "no PVM is here")]
+    layers = [f"{pvm}:{way}{end}" for end in ("", "-daemon") for way in _PVM_WAYS if pvm is not None]
+    of_pvm = [Case("paragon", "PVM", name, "pingpong", _PARAGON, "") for name in layers]
+    cases = sorted([*_cases(), *of_pvm], key=_shared)
+    contests = [_contest(place, list(group)) for _, group in itertools.groupby(cases, _shared)]
     local = [one for access in ("chase", "read-ahead", "stream") for one in loads(place, access)]
-    return [*contests, *absent, *local, _Summary(contests, pvm is not None)]
+    absent = [] if layers else [Absent("pvm", "paragon: the layers of PVM", _TARGET, "no PVM is here")]
+    return [*contests, *absent, *local, Summary(contests, has_pvm=bool(layers))]
 
 
-def _shared(case: _Case) -> tuple[str, str, int]:
+def _shared(case: Case) -> tuple[str, str, int]:
     return case.suite, case.transport, case.ranks
