@@ -83,11 +83,11 @@ def call_here(folder: Path, *arguments: str, **variables: str) -> Ended:
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """The output of a command with --json among its arguments, which must succeed.
 
-    It prints nothing else, but how long it takes where a busy machine makes it slow.
+    It prints nothing else, but how far it is where a busy machine makes it slow.
     """
     assert execute(arguments) == 0
     output = capsys.readouterr()
-    assert [line for line in output.err.splitlines() if "  Next: " not in line] == []
+    assert [line for line in output.err.splitlines() if not line.startswith("  ")] == []
     read: dict[str, Any] = json.loads(output.out)
     assert read["version"] == JSON_VERSION
     return read
