@@ -63,10 +63,10 @@ def test_statements_without_figures_have_a_reason(machine: str) -> None:
 
 def test_oddities_are_notes_of_their_rows() -> None:
     notes = {name: " ".join(explain_machine(machines()[name]).oddities) for name in machines()}
-    assert "equals the 8-sender row" in notes["gpmimd"]
+    assert "they equal the row of 8 senders" in notes["gpmimd"]
     assert "of the other numbers" not in notes["gpmimd"]
     assert "up to 6.1 % off the line" in notes["gpmimd"]
-    assert "recomputed 38.1" in notes["t3d"]
+    assert "recomputed it is 38.1" in notes["t3d"]
     assert "longer than the clock periods of the load" in notes["t3d"]
     assert "messages overlap, so this is no latency" in notes["scali"]
 

@@ -192,7 +192,7 @@ def test_hosts_that_cannot_be_used_are_named_before_anything_is_measured(make_be
     bed.cut("n3")
     workers = hide_workers(bed, "n4", "-r")
     said = " ".join(run(bed, tmp_path / "r.db", "n[1-4],n9:2", "-n", "5", codes=(3,)).stderr.split())
-    assert "3 of 5 hosts cannot be used: n3: ssh: connect to host n3 port 22: " in said
+    assert "3 of 5 hosts cannot be used: n3: connect to host n3 port 22: " in said
     assert f"n4: the worker {workers}/" in said
     assert "n9: Could not resolve hostname n9: Name or service not known" in said
     assert "without them: --hosts n1,n2" in said

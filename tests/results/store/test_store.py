@@ -397,7 +397,7 @@ def test_damaged_samples_are_named_and_the_others_keep_their_states(store: Store
     with pytest.warns(DamagedRowWarning, match=said):
         assert [state.name for state in series.states] == ["far", "near"]
     with pytest.warns(DamagedRowWarning, match=said):
-        assert len(store.summaries(run_id)) == 3
+        assert len(store.summaries(run_id)) == 2
 
 
 def test_damage_that_shows_after_opening_is_wrong_usage_until_something_is_written(path: Path) -> None:

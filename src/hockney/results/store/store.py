@@ -281,7 +281,7 @@ class Store:
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
         """All measurements of a run without their samples, by point, then in the order of writing.
 
-        Samples that are damaged or lost are reported, though the summaries stand without them.
+        One whose samples are damaged or lost is reported and left out.
         """
         with self.snapshot():
             run = self._run(run_id)
@@ -295,14 +295,16 @@ class Store:
                 run_id,
             )
             without = self.db.execute(
-                """SELECT DISTINCT point_id FROM point JOIN measurement ON measurement.point_id = point.id
+                """SELECT measurement.id, point_id FROM point JOIN measurement ON measurement.point_id = point.id
                 LEFT JOIN measurement_samples ON measurement_id = measurement.id
                 WHERE point.run_id = ? AND crc32(elapsed_ns) IS NOT samples_crc""",
                 (run_id,),
             ).fetchall()
+        damaged, of_points = {number for number, _ in without}, {point_id for _, point_id in without}
+        stored = [row for row in stored if row["id"] not in damaged]
         for point_id, row in points.items():
             what = f"a measurement of {rows.stored_point(row, {}).point}"
-            if (point_id,) in without:
+            if point_id in of_points:
                 self._report(f"{what} is damaged and left out")
             if row["measurement_ids"] != ids[point_id]:
                 self._report(f"{what} {_IS_MISSING}")
