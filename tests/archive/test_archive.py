@@ -49,5 +49,9 @@ def test_every_figure_belongs_to_one_machine_and_every_machine_to_a_report() -> 
 
 
 def test_approximate_figures_are_less_exact_than_their_digits() -> None:
-    around = {figure.value: figure.within for figure in published("ancor") if figure.note.startswith('the report says "around')}
+    around = {
+        figure.value: figure.within
+        for figure in published("ancor")
+        if figure.note.startswith('the report says "around')
+    }
     assert around == {615: 5, 1000: 500, 100: 5}

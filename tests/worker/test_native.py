@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.matrix import matrix
 from tests.shared import finished
@@ -468,6 +469,12 @@ def test_a_hanging_rank_is_ended_by_its_time_limit() -> None:
     assert "no end after 1 s in pingpong of 64 B" in done.stderr
 
 
+def descriptors_by_thread(job: int) -> list[set[int]]:
+    """Of rank 0, the process with two threads."""
+    tasks = [list(Path(f"/proc/{rank.pid}/task").iterdir()) for rank in psutil.Process(job).children()]
+    return [{int(each.name) for each in (task / "fd").iterdir()} for of in tasks if len(of) > 1 for task in of]
+
+
 def test_eof_abort_ends_a_running_measurement() -> None:
     worker = subprocess.Popen(
         [build_worker(EXTRA), "-t", "fault"],
@@ -481,6 +488,11 @@ def test_eof_abort_ends_a_running_measurement() -> None:
     worker.stdin.write(f"hello eof=abort\n{measure('pingpong', 64)}\n".encode())
     worker.stdin.flush()
     assert b"hello" in worker.stdout.readline() + worker.stdout.readline()
+    until_s = time.monotonic() + 60
+    while ({0} not in (open_ := descriptors_by_thread(worker.pid))) and time.monotonic() < until_s:
+        time.sleep(0.01)
+    assert {0} in open_, "descriptors that threads share cost time in each call"
+    assert len(open_) == 2
     worker.stdin.close()
     assert worker.wait(timeout=60) != 0
     worker.stdout.close()
