@@ -16,9 +16,9 @@ enum {
 typedef struct window {
     MPI_Win win;
     unsigned char *memory; /* this rank's, page-aligned */
-    size_t size_bytes;
-    MPI_Aint *begins; /* [size] start of the memory in each rank's part of the window */
-    bool is_dirty;    /* puts may be under way */
+    size_t room_bytes;     /* from there, more than was asked for: a put of nothing lies within, too */
+    MPI_Aint *begins;      /* [size] start of the memory in each rank's part of the window */
+    bool is_dirty;         /* puts may be under way */
 } window_t;
 
 typedef struct rma_ctx {
@@ -65,14 +65,15 @@ static void *rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
     const long page = sysconf(_SC_PAGESIZE);
     const size_t page_bytes = page > 0 ? (size_t)page : 4096;
     void *base = NULL;
-    window_t made = {.size_bytes = size_bytes, .begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
+    window_t made = {.begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
     if (rma->windows_count == WINDOWS_MAX || made.begins == NULL) {
         hk_log(ctx->rank, "mpi:rma: no room for more than %zu windows", rma->windows_count);
         free(made.begins);
         return NULL;
     }
     /* MPICH 4.0.2 uses a wrong address in windows whose size is not a multiple of 16. */
-    const size_t whole = (size_bytes / page_bytes + 2) * page_bytes;
+    made.room_bytes = (size_bytes / page_bytes + 1) * page_bytes;
+    const size_t whole = made.room_bytes + page_bytes;
     int code = MPI_Win_allocate((MPI_Aint)whole, 1, MPI_INFO_NULL, hk_mpi_comm(ctx), (void *)&base, &made.win);
     if (code != MPI_SUCCESS) {
         hk_mpi_failed(ctx->rank, "MPI_Win_allocate", code);
@@ -108,7 +109,7 @@ static void rma_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 static inline window_t *window_at(hk_ctx_t *ctx, const void *address)
 {
     window_t *window = rma_of(ctx)->window;
-    while ((uintptr_t)address - (uintptr_t)window->memory >= window->size_bytes) {
+    while ((uintptr_t)address - (uintptr_t)window->memory >= window->room_bytes) {
         window++;
     }
     return window;
