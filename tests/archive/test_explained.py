@@ -66,7 +66,7 @@ def test_oddities_are_notes_of_their_rows() -> None:
     assert "they equal the row of 8 senders" in notes["gpmimd"]
     assert "of the other numbers" not in notes["gpmimd"]
     assert "up to 6.1 % off the line" in notes["gpmimd"]
-    assert "recomputed it is 38.1" in notes["t3d"]
+    assert "recomputed value is 38.1" in notes["t3d"]
     assert "longer than the clock periods of the load" in notes["t3d"]
     assert "messages overlap, so this is no latency" in notes["scali"]
 

@@ -14,7 +14,16 @@ from tests.shared import Fakes
 from hockney.errors import UsageError
 from hockney.worker.errors import LaunchFailed
 from hockney.worker.hosts import Host
-from hockney.worker.launch import JOIN_ADDRESS, LAUNCHERS, YIELDS, Job, StartCommand, launch, output_of
+from hockney.worker.launch import (
+    JOIN_ADDRESS,
+    LAUNCHERS,
+    YIELDS,
+    Job,
+    StartCommand,
+    launch,
+    output_of,
+    refuse_overridden,
+)
 from hockney.worker.libraries import NATIVE, Library
 from hockney.worker.placement import Placement
 from hockney.worker.starters import LAUNCHER_WORDS, check_launcher
@@ -28,12 +37,15 @@ ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SSH = "ssh -o BatchMode=yes -o ConnectTimeout=4"
 SRUN = "srun --overlap --overcommit --kill-on-bad-exit --cpu-bind=none --input=0"
 SRUN_ONE = f"{SRUN} --mpi=none --nodes=1 --ntasks=1"
-OPENMPI = "mpiexec -n 3 --oversubscribe --bind-to none"
+OPENMPI = "mpiexec -n 3 --oversubscribe --bind-to none{} --mca mpi_yield_when_idle {}"
 
 # Launcher: the job on this host, then the same job oversubscribed on two hosts. None: not possible.
 EXPECTED_ARGV: dict[str, tuple[str | None, str | None]] = {
     "local": (WORKER, None),
-    **dict.fromkeys(("openmpi", "oshrun"), (f"{OPENMPI} {WORKER}", f"{OPENMPI} --host a:2,b:1 {OVERSUBSCRIBED}")),
+    **{
+        name: (f"{OPENMPI.format(more, 0)} {WORKER}", f"{OPENMPI.format(more, 1)} --host a:2,b:1 {OVERSUBSCRIBED}")
+        for name, more in (("openmpi", ""), ("oshrun", " --mca osc ^rdma"))
+    },
     "mpich": (f"mpiexec -n 3 -bind-to none {WORKER}", f"mpiexec -n 3 -bind-to none -hosts a:2,b:1 {OVERSUBSCRIBED}"),
     "intel": (f"mpiexec -n 3 {WORKER}", f"mpiexec -n 3 -hosts a:2,b:1 {OVERSUBSCRIBED}"),
     "mpiexec": (f"mpiexec -n 3 {WORKER}", None),
@@ -81,6 +93,14 @@ def test_the_environment_decides_whether_open_mpi_yields() -> None:
             environment = {} if asked is None else {"OMPI_MCA_mpi_yield_when_idle": asked}
             launched = launch(replace(SPREAD, oversubscribed=oversubscribed), library, environment)
             assert launched.environment[YIELDS] == value
+            assert f"--mca mpi_yield_when_idle {value}" in " ".join(launched.argv), "it is stored with the run"
+
+
+def test_a_variable_that_the_user_may_set_is_not_refused() -> None:
+    for value in ("", "0", "1"):
+        refuse_overridden(of_launcher("openmpi"), {YIELDS: value})
+    with pytest.raises(UsageError, match="hockney sets OMPI_MCA_osc itself"):
+        refuse_overridden(of_launcher("oshrun"), {"OMPI_MCA_osc": "rdma"})
 
 
 def test_every_launcher_has_an_expected_argv() -> None:

@@ -141,7 +141,8 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
         outcomes = measure((base, new), lab)
         runs = [str(outcome.run_id) for outcome in outcomes]
         if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
-            raise HockneyError(f"stopped; the measurements are stored as runs {' and '.join(runs)}")
+            stored = f"stopped; the measurements are stored as runs {' and '.join(runs)}; compare them"
+            raise HockneyError(stored, argv=("hockney", "compare", *runs))
         points = [(side, row) for side, run in zip(_SIDES, runs, strict=True) for row in lab.store.points(int(run))]
     failed = [(side, row) for side, row in points if row.status is PointStatus.FAILED]
     if failed and all(row.status in NOT_MEASURED for _, row in points):

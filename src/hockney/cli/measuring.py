@@ -187,10 +187,12 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_sea
         plot = [typed("show", run_id, "--plot")] if any(True for _ in plots_of(run, run.series)) else []
         commands = typed("explain", run_id), *plot, typed("show", run_id, "--states")
         more = f"; next: {' · '.join(commands)}"
-    is_early = any(series.status is PointStatus.TIME_UP for series in run.series)
-    reached = math.inf if is_search else precision_reached(run)
-    how = f": half of the figures are known to {percent_text(reached)}" if reached < math.inf else ""
-    return f"Saved as run {run_id} in {path}{f'; time is up{how}' if is_early else ''}{more}"
+    early = []
+    if any(series.status is PointStatus.TIME_UP for series in run.series):
+        reached = math.inf if is_search else precision_reached(run)
+        early += ["time is up"] if outcome.status is not RunStatus.STOPPED else []
+        early += [f"half of the figures are known to {percent_text(reached)}"] if reached < math.inf else []
+    return f"Saved as run {run_id} in {path}{'; ' * bool(early)}{': '.join(early)}{more}"
 
 
 def command_line(command: str) -> str:

@@ -128,8 +128,8 @@ def all_decided(changes: Iterable[SeriesChange], certain: Collection[Point], mar
 
 
 def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
-    """The change, but fine if its wide interval has no slowdown beyond the margin."""
-    is_decided = change.has(ReasonCode.WIDE_INTERVAL) and change.reach <= margin
+    """The change, but fine if its interval, which was too wide for a verdict, has no slowdown beyond the margin."""
+    is_decided = change.is_too_wide and change.reach <= margin
     return replace(change, verdict=Verdict.SAME, reasons=()) if is_decided else change
 
 

@@ -13,7 +13,7 @@ from hockney.errors import Fix, HockneyError
 
 named_store: ContextVar[str | None] = ContextVar("named_store", default=None)  # as --store of this command line has it
 
-_WITHOUT_STORE = {"completion", "doctor", "list"}
+_WITHOUT_STORE = {"completion", "doctor", "list", "--help", "--store"}
 
 
 def typed(*words: object) -> str:
@@ -24,7 +24,7 @@ def typed(*words: object) -> str:
 def _joined(argv: Sequence[str]) -> str:
     """The command in shell syntax, with --store if that was given; HOCKNEY_STORE still holds for a copied command."""
     store, words = named_store.get(), list(argv)
-    if store is not None and words[0] == "hockney" and not _WITHOUT_STORE & {words[1]} and "--store" not in words:
+    if store is not None and words[0] == "hockney" and not _WITHOUT_STORE & {*words}:
         end = words.index("--") if "--" in words else len(words)
         words[end:end] = ["--store", store]
     if words[:1] == ["hockney"]:

@@ -148,7 +148,7 @@ def _of_slurm(environment: Mapping[str, str]) -> dict[str, str]:
 def refuse_overridden(library: Library | None, environment: Mapping[str, str]) -> None:
     """Raises UsageError for a variable if jobs of a library are started with another value of it."""
     for name, value in launch(Job(Path(), "", 1), library, environment).environment.items():
-        if environment.get(name, value) != value:
+        if environment.get(name) and environment[name] != value:
             raise UsageError(f"hockney sets {name} itself for this library: give another variable")
 
 
@@ -189,14 +189,18 @@ def openmpi(job: Job) -> StartCommand:
     """Open MPI's mpiexec.
 
     It counts cores, not hardware threads, so every job may oversubscribe. That would change whether waits yield, so
-    hockney or the user sets it.
+    hockney or the user sets it: as an option, too, which is stored with the run.
     """
     passed = ("-x", "UCX_NET_DEVICES") if job.placement.interface is not None else ()  # it passes only its own on
-    return _mpiexec(job, "--oversubscribe", "--bind-to", "none", *passed, hosts="--host")
+    settings = (
+        (name.split("OMPI_MCA_")[-1], str(value)) for name, value in _of_library(job).items() if "_MCA_" in name
+    )
+    options = (word for setting in settings for word in ("--mca", *setting))
+    return _mpiexec(job, "--oversubscribe", "--bind-to", "none", *options, *passed, hosts="--host")
 
 
 def oshrun(job: Job) -> StartCommand:
-    """Open MPI's oshrun: its mpiexec by another name."""
+    """Open MPI's oshrun: its mpiexec by another name, without the window component."""
     return openmpi(job)
 
 

@@ -326,7 +326,9 @@ def judge(
         elif chance > 1 - CONFIDENCE:
             verdict, most = Verdict.SAME, max(1.25, margin)
             if shift.may_be_beyond(most):
-                verdict, reasons = Verdict.INCONCLUSIVE, (Reason(ReasonCode.WIDE_INTERVAL, {"by": most - 1}),)
+                wide = Reason(ReasonCode.WIDE_INTERVAL, {"by": most - 1})
+                one_of_many = Reason(ReasonCode.MAY_BE_CHANCE, {"among": len(known)})
+                verdict, reasons = Verdict.INCONCLUSIVE, (one_of_many if shift.is_beyond(margin) else wide,)
         else:
             verdict = Verdict.SLOWER if shift.ratio > 1 else Verdict.FASTER
             explained = drift.explaining(member.point, margin) if drift else None

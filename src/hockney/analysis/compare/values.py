@@ -108,6 +108,11 @@ class SeriesChange:
         return any(reason.code is code for reason in self.reasons)
 
     @property
+    def is_too_wide(self) -> bool:
+        """Whether its interval decides nothing, by itself or among that of others."""
+        return self.has(ReasonCode.WIDE_INTERVAL) or self.has(ReasonCode.MAY_BE_CHANCE)
+
+    @property
     def ratio(self) -> Estimate | None:
         """That of new to base with its interval; None without one."""
         return None if self.shift is None else self.shift.estimate
@@ -223,10 +228,9 @@ class Comparison:
         A run with too few launches, or without a state that lasts, gets twice its launches, LAUNCHES_WANTED at least;
         so does the run with fewer where intervals are wide.
         """
-        few = (ReasonCode.WIDE_INTERVAL, ReasonCode.FEW_PAIRS)
-        if self.interleaved and any(change.has(code) for change in self.changes for code in few):
+        wide = any(change.is_too_wide for change in self.changes)
+        if self.interleaved and (wide or any(change.has(ReasonCode.FEW_PAIRS) for change in self.changes)):
             return [more_pairs(self.infos[0], 2 * max(LAUNCHES_WANTED, *self.launches))]
-        wide = any(change.has(ReasonCode.WIDE_INTERVAL) for change in self.changes)
         reasons = [(change, reason) for change in self.changes for reason in change.reasons]
         wanted: list[int] = []
         for side, (name, run) in enumerate((("base", self.base), ("new", self.new))):

@@ -74,7 +74,7 @@
         min_ns REAL,
         max_ns REAL,
         total_ns REAL,  -- of all samples; NULL without any
-        slow_ns TEXT,  -- JSON, how much longer than the median each sample of more than twice it is; NULL: none is
+        slow_ns TEXT,  -- JSON, excess over the median of each sample above twice the median; NULL: none is
         floor_before_ns REAL,
         floor_after_ns REAL,
         floor_kind TEXT,

@@ -30,14 +30,13 @@ class Store:
     """An open results file; a context manager. Every method raises StoreError where the file can't be used.
 
     Data survives a kill of this program once the writing method has returned. Several programs may write concurrently.
-    A Store belongs to the thread that opened it. `db` is its connection, `has_damage`: a row that was read is unsound.
+    A Store belongs to the thread that opened it. `db` is its connection.
     """
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self.db = db
         self.path = path
         self._has_written = False
-        self.has_damage = False
         self._opened = opening.identity(path)
         self._launches_of: dict[int, tuple[int, Mapping[int, Launch]]] = {}  # by run: the sum of their ids, and they
         self._timed_s: dict[int, float] = {}  # by run measured here: up to when its time is stored (monotonic clock)
@@ -300,12 +299,13 @@ class Store:
                 WHERE point.run_id = ? AND crc32(elapsed_ns) IS NOT samples_crc""",
                 (run_id,),
             ).fetchall()
-        damaged, of_points = {number for number, _ in without}, {point_id for _, point_id in without}
+        damaged = {number for number, _ in without}
+        lost_samples = Counter(row["point_id"] for row in stored if row["id"] in damaged)
         stored = [row for row in stored if row["id"] not in damaged]
         for point_id, row in points.items():
             what = f"a measurement of {rows.stored_point(row, {}).point}"
-            if point_id in of_points:
-                self._report(f"{what} is damaged and left out")
+            if lost_samples[point_id]:
+                self._report_damaged(what, lost_samples[point_id])
             if row["measurement_ids"] != ids[point_id]:
                 self._report(f"{what} {_IS_MISSING}")
         sound = {row["point_id"] for row in stored}
@@ -374,9 +374,7 @@ class Store:
             else:
                 damaged[what.format_map(row)] += 1
         for text, count in damaged.items():
-            kind, of, whole = text.removeprefix("a ").partition(" of ")
-            several = f"{counted(count, kind)}{of}{whole} are"
-            self._report(f"{several if count > 1 else f'{text} is'} damaged and left out")
+            self._report_damaged(text, count)
         return found, ids
 
     def _row(self, table: str, row_id: int) -> rows.Row:
@@ -390,8 +388,12 @@ class Store:
         if expected != ids:
             self._report(f"{what} {_IS_MISSING}")
 
+    def _report_damaged(self, what: str, count: int) -> None:
+        kind, of, whole = what.removeprefix("a ").partition(" of ")
+        several = f"{counted(count, kind)}{of}{whole} are"
+        self._report(f"{several if count > 1 else f'{what} is'} damaged and left out")
+
     def _report(self, text: str) -> None:
-        self.has_damage = True
         warnings.warn(DamagedRowWarning(f"results file {self.path}: {text}"), stacklevel=4)
 
     # ---- inside --------------------------------------------------------------------------------------------------

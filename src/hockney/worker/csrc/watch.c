@@ -146,8 +146,8 @@ void hk_remove_shared_memory(void)
     }
 }
 
-/* Descriptors that two threads share are counted in each call: 20 ns of a rank's read(2). So this thread takes a table
- * of its own, without those above fd: a socket that the rank closes must not stay open here. Linux 5.9 can. */
+/* Uses of descriptors that two threads share are counted: some 50 ns of each write(2) to a pipe. So this thread takes a
+ * table of its own, without those above fd: a socket that the rank closes must not stay open here. Linux 5.9 can. */
 static void share_no_descriptors(int fd)
 {
 #ifdef SYS_close_range
