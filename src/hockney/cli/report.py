@@ -15,8 +15,10 @@ from hockney.render.streams import remark
 from hockney.render.text import show
 from hockney.report.document import Text
 from hockney.results.runs import Results, Run, open_results
+from hockney.units import listed
 
-_BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".svg": "svg", ".png": "png"}
+_SUFFIXES = {"html": (".html", ".htm"), "md": (".md", ".markdown"), "svg": (".svg",), "png": (".png",)}
+_BY_SUFFIX = {suffix: form for form, suffixes in _SUFFIXES.items() for suffix in suffixes}
 
 
 @command(
@@ -35,7 +37,7 @@ _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", "
 @click.option(
     "--format",
     "form",
-    type=OneOf("format", ("html", "md", "svg", "png")),
+    type=OneOf("format", tuple(_SUFFIXES)),
     metavar="FORMAT",
     help="html; md: comparison, verdict, tables and findings of each run as Markdown, for issue trackers; svg or "
     "png: a picture of each chart. [default: the suffix of FILE]",
@@ -73,7 +75,8 @@ def form_of(output: Path, form: str | None = None) -> str:
     if form is None and by_suffix is not None:
         return by_suffix
     if form is None:
-        raise UsageError(f"{output} does not show the format: end its name with .html, .md, .svg or .png")
+        suffixes = listed([first for first, *_ in _SUFFIXES.values()], "or")
+        raise UsageError(f"{output} does not show the format: end its name with {suffixes}")
     if by_suffix not in (None, form):
         raise UsageError(f"--format {form} contradicts {suffix} of {output}: leave out --format, or use another name")
     return form
@@ -96,16 +99,24 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
         if is_one_chart(output):
             return write(drawn(picture_named(pictures, output.stem), material.color_of), output)
         return write_pictures(pictures, material.color_of, output, form, remark)
-    if form == "md":
-        from hockney.render.markdown import markdown
-        from hockney.report.documents.report import report_document
-
-        text = markdown(report_document(results, runs))
-    else:
-        from hockney.render.html.page import html_page
-        from hockney.report.page import page_of
-
-        text = html_page(page_of(results, runs[0], runs[1:]))
+    text = _TEXTS[form](results, runs)
     with written(output) as stream:
         stream.write(text)
     return len(text.encode())
+
+
+def _markdown(results: Results, runs: Sequence[Run]) -> str:
+    from hockney.render.markdown import markdown
+    from hockney.report.documents.report import report_document
+
+    return markdown(report_document(results, runs))
+
+
+def _page(results: Results, runs: Sequence[Run]) -> str:
+    from hockney.render.html.page import html_page
+    from hockney.report.page import page_of
+
+    return html_page(page_of(results, runs[0], runs[1:]))
+
+
+_TEXTS = {"html": _page, "md": _markdown}

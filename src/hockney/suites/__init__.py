@@ -153,8 +153,8 @@ class Limits:
 
     @classmethod
     def of_plan(cls, stored: Mapping[str, Any]) -> Limits:
-        """Those of a stored plan. Raises KeyError where one is missing."""
-        return cls(**{each.name: stored[each.name] for each in fields(cls)})
+        """Those of a stored plan, which may have been stored before a limit came in that has a default."""
+        return cls(**{each.name: stored[each.name] for each in fields(cls) if each.name in stored})
 
 
 class Suite(BaseModel):

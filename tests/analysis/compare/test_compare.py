@@ -215,6 +215,19 @@ def test_an_interval_that_includes_a_large_change_is_inconclusive(store: Store, 
     assert [fix.argv for fix in comparison.fixes] == [("hockney", "run", "ring", "--launches", "10")] * 2
 
 
+@pytest.mark.parametrize(("others", "code"), [(0, None), (200, ReasonCode.MAY_BE_CHANCE)])
+def test_what_alone_would_be_a_change_may_be_chance_among_many(others: int, code: ReasonCode | None) -> None:
+    """Its wide interval lies beyond the margin: the number of series is why there is no verdict."""
+    one = MatchedSeries(make_point(), "near", ([100, 110, 105, 108], [140, 190, 165, 150]))
+    same = [MatchedSeries(make_point(number), "near", ([100, 110, 105, 103],) * 2) for number in range(others)]
+    change, *_ = judge([one, *same], None, 1.05)
+    low, high = bounds_of(change)
+    assert 1.05 < low < high
+    assert high > 1.25
+    assert [reason.code for reason in change.reasons] == ([] if code is None else [code])
+    assert change.verdict is (Verdict.SLOWER if code is None else Verdict.INCONCLUSIVE)
+
+
 @pytest.mark.parametrize(
     ("digits", "bounds"), [((0.1, 0.0), (2 / 1.1, 2 / 0.9)), ((0.0, 0.2), (2 * 0.8, 2 * 1.2))], ids=["base", "new"]
 )
