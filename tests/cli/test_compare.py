@@ -80,7 +80,7 @@ def test_screen_with_options(
     assert screen(folder, capsys, "base", "slow", *arguments) == snapshot
 
 
-@pytest.mark.parametrize(("launches", "code"), [(1, 3), (3, 3), (9, 0)])
+@pytest.mark.parametrize(("launches", "code"), [(1, 3), (9, 0)])
 def test_recorded_runs_of_quick_take_one_line_for_each_range_and_few_more(
     launches: int, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

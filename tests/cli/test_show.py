@@ -60,7 +60,7 @@ def test_figures_are_of_one_state_and_with_states_of_every_one(
 
 
 def test_a_run_of_quick_shows_its_sheet_and_with_all_or_a_selection_its_curves(cli: Cli, tmp_path: Path) -> None:
-    store_quick(tmp_path / "results.db")
+    store_quick(tmp_path / "results.db", "shm", "tcp")
     sheet = shown(cli)
     assert sheet == shown(cli, "--tables")
     assert len(sheet.splitlines()) <= 40

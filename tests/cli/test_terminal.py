@@ -155,10 +155,10 @@ LAUNCHES = tuple({"index": number} for number in range(3))
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three recorded runs of quick: one of one launch, two of three."""
+    """Three recorded runs of quick, with the longest names: one of one launch, two of three."""
     path = tmp_path_factory.mktemp("recorded") / "r.db"
     for launches in (LAUNCHES[:1], LAUNCHES, LAUNCHES):
-        store_quick(path, launches=launches)
+        store_quick(path, "shm", "tcp:spin", "mpi@openmpi-4.1.4", "mpi@mpich-5.0.2", launches=launches)
     return path
 
 

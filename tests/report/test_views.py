@@ -51,13 +51,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def results(path: Path) -> Iterator[Results]:
     with open_results(path) as opened:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run(results: Results) -> Run:
     return results.run()
 
