@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_point, set_columns
 from tests.cli.support import call_here
 from tests.measure.test_run import Silent
-from tests.shared import finished
+from tests.shared import Fakes, finished
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
 from hockney.analysis.compare.expect import Expectations
@@ -408,6 +409,7 @@ def test_check_rates_refuses_unknown_transports(
     assert capsys.readouterr().err == f"check-rates: {sentence}\n"
 
 
-def test_check_rates_ends_with_what_it_says() -> None:
-    done = finished([Path(__file__).parents[2] / "scripts/check-rates", "x"])
-    assert (done.returncode, done.stderr) == (2, f"check-rates: {CALLED_WRONGLY}\n")
+def test_check_rates_hands_its_words_on(tmp_path: Path, fake: Fakes) -> None:
+    fake(tmp_path / "call", 'echo "$@"')
+    program = shutil.copy(Path(__file__).parents[2] / "scripts/check-rates", tmp_path)
+    assert finished([program, "5", "tcp"]).stdout == "scripts.benchlib.rates 5 tcp\n"

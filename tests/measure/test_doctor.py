@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,11 +20,39 @@ from hockney.measure.doctor import Checkup, FloorSeen, PairFigures, check_up, su
 from hockney.model import MachineProbe
 from hockney.stats.states import CONTENTION
 from hockney.worker.answers import HelloAnswer, MeasureAnswer
+from hockney.worker.build import build_worker
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.errors import NoCompiler
-from hockney.worker.launch import launch
-from hockney.worker.placement import Placement
+from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
+
+Told = tuple[HelloAnswer, MeasureAnswer]
+
+
+@pytest.fixture(scope="module")
+def told() -> Told:
+    """What a real pair of ranks says of itself and of a measurement."""
+    with WorkerSession(launch(Job(build_worker(), "shm", 2, oversubscribed=True))) as session:
+        return session.hello(), session.measure("pingpong", bytes=8, batch=10)
+
+
+def sessions(hello: HelloAnswer, answer: MeasureAnswer) -> type:
+    """In place of WorkerSession: jobs that say this."""
+
+    class Session(contextlib.AbstractContextManager[Any]):
+        def __init__(self, *_: object) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def hello(self) -> HelloAnswer:
+            return hello.model_copy(update={"floor_why": None})
+
+        def measure(self, *_: object, **how: object) -> MeasureAnswer:
+            return answer
+
+    return Session
 
 
 def probes(floors_ns: Sequence[float], pace_ns: float = 0.6) -> list[MachineProbe]:
@@ -178,24 +207,19 @@ def test_this_machine() -> None:
     ],
 )
 def test_ranks_are_pinned_that_are_on_their_cpu_and_may_use_no_other(
-    places: list[tuple[int, int]], chosen: tuple[int, ...], pinned: bool | None, monkeypatch: pytest.MonkeyPatch
+    places: list[tuple[int, int]],
+    chosen: tuple[int, ...],
+    pinned: bool | None,
+    told: Told,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hello = WorkerSession.hello
-
-    def placed(session: WorkerSession) -> HelloAnswer:
-        answer = hello(session)
-        ranks = (
-            rank.model_copy(update={"cpu": cpu, "cpus_usable": usable})
-            for rank, (cpu, usable) in zip(answer.ranks, places, strict=True)
-        )
-        return answer.model_copy(update={"ranks": tuple(ranks)})
-
-    monkeypatch.setattr(WorkerSession, "hello", placed)
+    ranks = tuple(
+        rank.model_copy(update={"cpu": cpu, "cpus_usable": usable})
+        for rank, (cpu, usable) in zip(told[0].ranks, places, strict=True)
+    )
+    monkeypatch.setattr(checkup, "WorkerSession", sessions(told[0].model_copy(update={"ranks": ranks}), told[1]))
     monkeypatch.setattr(checkup, "choose_cpus", lambda _: chosen)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
-    monkeypatch.setattr(
-        checkup, "launch", lambda job: launch(replace(job, placement=Placement()))
-    )  # this machine has no CPU 5
     assert check_up(0.0).measured.pinned is pinned
 
 
@@ -208,20 +232,19 @@ def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("duration_s", "times"), [(0.0, 1), (5.0, 5), (5.5, 6)])
 def test_the_floor_is_watched_for_the_whole_duration_and_once_at_least(
-    duration_s: float, times: int, monkeypatch: pytest.MonkeyPatch
+    duration_s: float, times: int, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each read of the clock takes a second."""
     floors_ns: list[float] = []
-    measure = WorkerSession.measure
 
-    def measured(session: WorkerSession, pattern: str, **how: Any) -> MeasureAnswer:
-        answer = measure(session, pattern, **how)
-        if answer.floor_ns is None or how["batch"] != 100:
-            return answer
-        floors_ns.append(100.0 + len(floors_ns))
-        return answer.model_copy(update={"floor_ns": (floors_ns[-1], floors_ns[-1])})
+    class Watched(sessions(*told)):  # type: ignore[misc]
+        def measure(self, *_: object, batch: int, **how: object) -> MeasureAnswer:
+            if batch != 100:
+                return told[1]
+            floors_ns.append(100.0 + len(floors_ns))
+            return told[1].model_copy(update={"floor_ns": (floors_ns[-1], floors_ns[-1])})
 
-    monkeypatch.setattr(WorkerSession, "measure", measured)
+    monkeypatch.setattr(checkup, "WorkerSession", Watched)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
     monkeypatch.setattr(checkup, "time", SimpleNamespace(monotonic=lambda: float(len(floors_ns)), sleep=lambda _: None))
     figures = check_up(duration_s).measured

@@ -31,7 +31,7 @@ from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue
 
 CATALOGUE = Catalogue({}, {"shm": make_transport("shm")}, ())
-POINTS = tuple(Point("shm", "pingpong", 2, 1 << place) for place in range(24))
+POINTS = tuple(Point("shm", "pingpong", 2, 1 << place) for place in range(12))
 START_S = 0.7
 
 
@@ -62,7 +62,7 @@ class Launches:
         machine, cores, begin_s = self.machine, self.cores, self.machine.now_s
         factor = cores.takes(begin_s % cores.length_s) if cores else 1.0
         machine.time_ns = lambda point: (100 + point.bytes / 10) * self._layout[point] * factor
-        machine.pause_s = 0.004 * factor
+        machine.pause_s = 0.012 * factor
         measurement = replace(machine.measure(point, **how), launch_id=self._launch_id)
         if cores is None:
             return measurement
@@ -122,8 +122,8 @@ def test_on_contended_cores_imprecise_points_get_more_launches(monkeypatch: pyte
 
 def test_precise_points_have_launches_from_the_whole_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One in each sixth of the time: those of the first seconds alone are no sample of the machine."""
-    _, _, launches = measured(monkeypatch, tmp_path / "r.db", None, more_launches=True, unsteady=8)
-    steady, unsteady = launches[:-8], launches[-8:]
+    _, _, launches = measured(monkeypatch, tmp_path / "r.db", None, more_launches=True, unsteady=4)
+    steady, unsteady = launches[:-4], launches[-4:]
     assert min(unsteady) > max(steady)
     assert 9 <= min(steady) <= max(steady) <= 12
 
@@ -138,7 +138,7 @@ def test_where_the_number_of_launches_is_fixed_there_are_no_more(
 def test_a_resumed_run_of_several_launches_makes_short_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One launch that had the whole time would be one value of the interval over launches."""
     path = tmp_path / "r.db"
-    _, _, before = measured(monkeypatch, path, None, more_launches=True, unsteady=8, time_s=15.0)
+    _, _, before = measured(monkeypatch, path, None, more_launches=True, unsteady=4, time_s=15.0)
     with Store.open(path) as store:
         run_id = running.resume("1", Lab(CATALOGUE, store, Silent())).run_id
         launches = Counter(each.launch_id for row in store.points(run_id) for each in store.measurements(row).values())
