@@ -95,13 +95,13 @@ def pingpong(transport: str, size: int = 8, time_ns: float = 50.0, **more: Any) 
     return Made(Point(transport, "pingpong", 2, size), time_ns, 2, 2 * size, **more)
 
 
-def write_large_page(folder: Path, ranks: int = 512, transports: int = 100) -> Path:
+def write_large_page(folder: Path, ranks: int = 256, transports: int = 100) -> Path:
     """The page of a run with many curves of 7 sizes, and a matrix of many ranks; pair (3, 5) takes 4 us."""
     store_run(
         folder / "large.db",
         "mine",
         [
-            Made(Point(f"made{i}", "pingpong", 2, 1 << power), 50.0 + i + (1 << power) / (i + 1), 2, 2 << power)
+            pingpong(f"made{i}", 1 << power, 50.0 + i + (1 << power) / (i + 1), measurements=6)
             for i in range(transports)
             for power in range(0, 20, 3)
         ],
