@@ -158,11 +158,11 @@ def test_a_floor_that_moved_by_1_to_30_percent_explains_a_change(ratio: float, i
 def test_drift_of_wake_ups_is_seldom_called_a_change(drift: str, sizes: int) -> None:
     """Floor and pace stay, each series drifts by itself, too. A slowdown of a transport by a quarter is found."""
     machine = simulated.Machine(3, sizes, drift=drift, seen=False, wakes=True)
-    checks = [simulated.check(machine, seed) for seed in range(30)]
-    assert sum(Verdict.SLOWER in check.values() for check in checks) <= 3
+    checks = [simulated.check(machine, seed) for seed in range(20)]
+    assert sum(Verdict.SLOWER in check.values() for check in checks) <= 2
     if sizes > 1:  # of one size, a slowdown cannot be told from wake-ups that changed as much
-        slower = [simulated.check(replace(machine, slower=sizes), seed) for seed in range(30)]
-        assert sum(Verdict.SLOWER in check.values() for check in slower) >= 24
+        slower = [simulated.check(replace(machine, slower=sizes), seed) for seed in range(20)]
+        assert sum(Verdict.SLOWER in check.values() for check in slower) >= 16
 
 
 @pytest.mark.parametrize("drift", simulated.DRIFTS)
@@ -178,26 +178,26 @@ def test_drift_of_wake_ups_is_seldom_called_a_change(drift: str, sizes: int) -> 
 def test_drift_is_seldom_called_a_change(machine: simulated.Machine, drift: str) -> None:
     """Ten minutes later, in at most 5 % of the checks."""
     drifting = replace(machine, drift=drift)
-    checks, comparisons = 40, 100
-    assert sum(Verdict.SLOWER in simulated.check(drifting, seed).values() for seed in range(checks)) <= 4
+    checks, comparisons = 30, 60
+    assert sum(Verdict.SLOWER in simulated.check(drifting, seed).values() for seed in range(checks)) <= 3
     moved = {Verdict.SLOWER, Verdict.FASTER}
     alarms = sum(not moved.isdisjoint(simulated.compare(drifting, seed).values()) for seed in range(comparisons))
-    assert alarms <= 12
+    assert alarms <= 7
 
 
 @pytest.mark.parametrize("slower", [1, 8])
 def test_a_slowdown_on_a_steady_machine_is_found(slower: int) -> None:
     """By 10 %, of one series or of all, with a steady floor and pace."""
     machine = simulated.Machine(1, 8, scatter=0.015, slower=slower, ratio=1.1)
-    assert sum(simulated.check(machine, seed)[0] is Verdict.SLOWER for seed in range(60)) >= 54
+    assert sum(simulated.check(machine, seed)[0] is Verdict.SLOWER for seed in range(40)) >= 36
 
 
 @pytest.mark.parametrize("bad", [None, "base", "new"])
 def test_one_bad_launch_hides_no_slowdown(bad: str | None) -> None:
     """A launch in which all series are 25 % slow; nor does it raise a false alarm."""
     with_slowdown, unchanged = simulated.Machine(bad=bad, slower=1), simulated.Machine(bad=bad)
-    assert sum(simulated.check(with_slowdown, seed)[0] is Verdict.SLOWER for seed in range(60)) >= 52
-    assert sum(Verdict.SLOWER in simulated.check(unchanged, seed).values() for seed in range(60)) <= 2
+    assert sum(simulated.check(with_slowdown, seed)[0] is Verdict.SLOWER for seed in range(40)) >= 35
+    assert sum(Verdict.SLOWER in simulated.check(unchanged, seed).values() for seed in range(40)) <= 2
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_healthy_hosts(made: MakeHealth) -> None:
     assert (health.matrices.measured, health.matrices.pairs) == (10, 10)
 
 
-@pytest.mark.parametrize("hosts", matrix([3, 4, 5, 8], short=[3, 4, 5]))
+@pytest.mark.parametrize("hosts", matrix([3, 4, 5, 8], short=[3, 5]))
 def test_a_slow_host_is_named_wherever_it_is(made: MakeHealth, hosts: int) -> None:
     for host in range(hosts):
         for way, pairs in (
@@ -73,7 +73,7 @@ def test_a_slow_host_is_named_wherever_it_is(made: MakeHealth, hosts: int) -> No
             assert health.not_checked == ()
 
 
-@pytest.mark.parametrize("hosts", matrix([3, 4, 8], short=[3, 4]))
+@pytest.mark.parametrize("hosts", matrix([3, 4, 8], short=[4]))
 def test_a_slow_link_is_named_wherever_it_is(made: MakeHealth, hosts: int) -> None:
     for a, b in itertools.permutations(range(hosts), 2):
         assert named(made(hosts, rates={(a, b): 0.5})) == [("slow link", f"n{a + 1}", f"n{b + 1}", "sending")]

@@ -11,6 +11,7 @@ alike; machines for LogGP have random parameters (tests/stats/fit/test_loggp.py 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -202,6 +203,7 @@ def _of_segment(
         yield segment.n_half_bytes, t0 / slope, of_n_half
 
 
+@functools.cache  # several tests judge the same curves
 def score(*, noise: float, switched: bool, outliers: int, curves: int = 200) -> Score:
     """Of random curves that are straight or have one to three switches."""
     rng = np.random.default_rng(1994)
