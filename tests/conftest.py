@@ -6,6 +6,7 @@ Files that MPICH leaves behind after a test kills its launcher are removed at th
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import random
@@ -13,12 +14,14 @@ import signal
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.shared import Fakes
 
 from hockney.machine.activity import Moment
+from hockney.worker.catalogue import describe
 
 if TYPE_CHECKING:
     from hockney.results.store import Store
@@ -60,8 +63,21 @@ def no_results_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="session", autouse=True)
 def no_other_programs() -> Iterator[None]:
     """A run in this process sees an idle machine: others differ from test to test, and watching them takes 0.3 s."""
+    idle = Moment(0.3, steal=0.0, busy_cpus=0.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hockney.measure.warnings.observe", lambda **_: Moment(0.3, steal=0.0, busy_cpus=0.0))
+        patch.setattr("hockney.measure.warnings.observe", lambda **_: idle)
+        patch.setattr("hockney.measure.run.Watch", lambda *_: SimpleNamespace(read=lambda: idle))
+        yield
+
+
+_described = functools.cache(describe)
+
+
+@pytest.fixture(scope="module")
+def workers_described_once() -> Iterator[None]:
+    """Nothing takes libraries away in this process, so each worker describes itself to it once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hockney.worker.catalogue.describe", _described)
         yield
 
 

@@ -42,7 +42,7 @@ def plan(transport: str = "fault", launches: int = 6, time_s: float = 1.5) -> Pl
 
 
 def test_both_sides_are_whole_runs_of_one_difference(store: Store) -> None:
-    variants = Variant(plan(), {}, "a"), Variant(plan(), SLOW, "b")
+    variants = Variant(plan(time_s=0.6), {}, "a"), Variant(plan(time_s=0.6), SLOW, "b")
     base, new = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
     assert (base.status, new.status) == (RunStatus.DONE, RunStatus.DONE)
     comparison = compare_runs(store, base.run_id, new.run_id)
@@ -126,8 +126,8 @@ def test_a_variable_that_one_side_sets_is_inherited_by_the_other(store: Store, m
     monkeypatch.setenv("HOCKNEY_TEST_SET", "secret")
     monkeypatch.delenv("HOCKNEY_TEST_UNSET", raising=False)
     for base, new in (({}, {"HOCKNEY_TEST_SET": "1", "HOCKNEY_TEST_UNSET": "2"}), ({"HOCKNEY_TEST_SET": "1"}, {})):
-        variants = Variant(plan("shm", time_s=0.1), base), Variant(plan("shm", time_s=0.1), new)
-        outcomes = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
+        variants = tuple(Variant(plan("shm", launches=1, time_s=0.1), side) for side in (base, new))
+        outcomes = interleave.measure((variants[0], variants[1]), Lab(load_catalogue(), store, Silent(), "test"))
         comparison = compare_runs(store, *(outcome.run_id for outcome in outcomes))
         listed = {each.what.removeprefix("variable "): (each.base, each.new) for each in comparison.differences}
         if base:

@@ -109,7 +109,7 @@ def test_a_job_that_does_not_start_ends_after_the_limit_of_the_plan(
         ("kill 1 64", "rank 1 was killed by SIGKILL"),
         (
             "hang 1 64",
-            "no end after 5 s in pingpong of 64 B (to wait longer, measure again with --limit above 5 s)",
+            "no end after 2 s in pingpong of 64 B (to wait longer, measure again with --limit above 2 s)",
         ),
         ("fail 0 64", "deliberate failure of a receive"),
     ],
@@ -119,7 +119,7 @@ def test_a_fault_costs_one_point_and_the_rest_is_measured(
 ) -> None:
     monkeypatch.setenv("HOCKNEY_FAULT", fault)
     points = (SMALL, LARGE, Point("shm", "pingpong", 2, 64))
-    outcome = measure(catalogue, tmp_path / "r.db", *points, timeout_s=5 if fault.startswith("hang") else 20)
+    outcome = measure(catalogue, tmp_path / "r.db", *points, timeout_s=2 if fault.startswith("hang") else 20)
     assert (outcome.status, outcome.failed) == (RunStatus.PARTIAL, 1)
     ended = statuses(tmp_path / "r.db", outcome.run_id)
     status, reason = ended[LARGE]
@@ -258,7 +258,7 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
         return [1024 + 512 * len(display.launches)]
 
     monkeypatch.setattr("hockney.measure.refinement.sizes_to_add", another_in_each_launch)
-    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 2, "refine": frozenset(map(curve_of, points))}
+    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 0.6, "refine": frozenset(map(curve_of, points))}
     outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **asked)
     with Store.open(tmp_path / "r.db") as store:
         series = {member.point.bytes: member for member in Run(store, outcome.run_id).series}
@@ -359,7 +359,7 @@ def test_a_run_that_is_being_measured_cannot_be_resumed(catalogue: Catalogue, tm
 def test_lost_messages_are_warned_of(catalogue: Catalogue, tmp_path: Path) -> None:
     flood = Point("udp", "oneway", 2, 60_000, (("until", "sent"), ("window", "64")))
     calm = Point("shm", "pingpong", 2, 8)
-    measure(catalogue, tmp_path / "r.db", flood, calm, precision=1e-6, time_s=2)
+    measure(catalogue, tmp_path / "r.db", flood, calm, precision=1e-6, time_s=1)
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         warnings = [warning for warning in store.run(1).warnings if warning.kind == "loss"]
     assert [warning.subject for warning in warnings] == ["udp"]
@@ -449,7 +449,7 @@ def test_kill_9_leaves_no_orphans_and_resume_continues(tmp_path: Path) -> None:
 
 def test_two_runs_into_one_store(tmp_path: Path) -> None:
     path = tmp_path / "r.db"
-    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8,64", "--time", "1s", "--precision", "0.001%"]
+    arguments = ["run", "pingpong", "-t", "pipe", "--bytes", "8,64", "--time", "400ms", "--precision", "0.001%"]
     both = [
         subprocess.Popen(
             command(*arguments, "--label", name, store=path), stdout=subprocess.PIPE, stderr=subprocess.PIPE
