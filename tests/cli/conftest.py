@@ -19,6 +19,11 @@ def built() -> None:
     load()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def described(workers_described_once: None) -> None:
+    """Commands in this process ask no worker twice."""
+
+
 @pytest.fixture(scope="session")
 def filled_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cli") / "results.db"
@@ -34,10 +39,10 @@ def path(tmp_path: Path, filled_store: Path) -> Path:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    """Runs `hockney` in a fresh folder with an empty store, given variables and a separate process."""
+    """Runs `hockney` in a fresh folder with an empty store, in this process where that does the same."""
 
     def in_folder(*arguments: str, **variables: str) -> Ended:
-        is_plain = variables.keys() <= {"HOCKNEY_STORE", "COLUMNS"} and arguments
-        return (call_here if is_plain else call)(tmp_path, *arguments, **variables)
+        others = variables.keys() & {"PATH", "CC", "HOME", "_HOCKNEY_COMPLETE"}
+        return (call if others else call_here)(tmp_path, *arguments, **variables)
 
     return in_folder

@@ -146,7 +146,7 @@ def test_a_search_of_the_highest_rate_takes_none(cli: Cli) -> None:
 
 def test_idle_and_loaded_points_are_measured_on_one_machine(cli: Cli, tmp_path: Path) -> None:
     """With ranks and background on the same CPUs; what is tested is that both are there, not how fast they are."""
-    words = ("-t", "tcp", "--bytes", "64", "--time", "2s", "--launches", "1", "--oversubscribe")
+    words = ("-t", "tcp", "--bytes", "64", "--time", "1s", "--launches", "1", "--oversubscribe")
     ended = cli("run", "pingpong", *words, "--background", "alltoall:2")
     assert ended.returncode in (0, 3), ended.stderr  # 3: so short a run may have no interval
     assert "Impact of alltoall by 2 ranks" in ended.stdout

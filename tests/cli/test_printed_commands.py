@@ -19,14 +19,14 @@ FILES = {  # that examples name
     "np.out": "np-tcp.out", "osu_allreduce.txt": "osu_barrier-allreduce.txt", "osu_latency.txt": "osu_latency.txt",
     **{f"osu_bw-{number}.txt": "osu_bw-cuda.txt" for number in (1, 2, 3)},
 }  # fmt: skip
-SMALL = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--launches", "3", "--time", "300ms", "--label")
-LARGER = ("run", "pingpong,barrier,stream", *SMALL[2:5], "8,1K", "--launches", "3", "--time", "1s", "--label")
+SMALL = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--launches", "3", "--time", "150ms", "--label")
+LARGER = ("run", "pingpong,barrier,stream", *SMALL[2:5], "8,1K", "--launches", "3", "--time", "400ms", "--label")
 RUNS = [
     *((*SMALL, label) for label in ("monday", "tuesday")),
-    ("run", "basics", "-t", "tcp", "--time", "1s", "--label", "trial"),
+    ("run", "basics", "-t", "tcp", "--time", "400ms", "--label", "trial"),
     (*SMALL, "nightly"),
-    ("run", "allpairs", "-t", "shm", "--bytes", "8", "--time", "300ms"),
-    ("run", "quick", "-t", "shm,tcp", "--time", "1s"),
+    ("run", "allpairs", "-t", "shm", "--bytes", "8", "--time", "100ms"),
+    ("run", "quick", "-t", "shm,tcp", "--time", "500ms"),
     ("run", "basics", "-t", "sim@m.toml", "--label", "base"),
     *((*LARGER, label) for label in ("before", "after")),
 ]
@@ -38,8 +38,8 @@ SCREENS: list[tuple[str, ...]] = [
     *(("list", kind) for kind in ("suites", "patterns", "transports", "launchers", "machines", "matrix")),
     *((words[0], str(run + 1), *words[1:]) for run in KINDS for words in OF_RUN),
     ("compare", "before", "after"), ("compare", "before", "after", "--all"), ("compare", "5", "6"),
-    ("check", "--baseline", "monday", "--time", "300ms", "--patience", "100ms"), ("check", "--baseline", "6"),
-    ("compare", "--interleave", "pingpong", "-t", "mpi", "--bytes", "8", "--time", "1s", "--launches", "6",
+    ("check", "--baseline", "monday", "--time", "150ms", "--patience", "100ms"), ("check", "--baseline", "6"),
+    ("compare", "--interleave", "pingpong", "-t", "mpi", "--bytes", "8", "--time", "300ms", "--launches", "6",
      "--new-env", "HOME=/nowhere"),
     # Errors with a remedy.
     ("show", "77"), ("show", "last~99"), ("run", "nosuch"), ("run", "pingpong", "-t", "nosuch"), ("run", "health"),
