@@ -99,7 +99,7 @@ def test_a_highest_rate_has_the_bounds_of_the_fitted_figures(
     measurements: int, title: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")  # no title is broken
-    monkeypatch.setattr("hockney.measure.predict.DRAWS", 5)
+    monkeypatch.setattr("hockney.measure.predict.DRAWS", 10)
     made = [
         Made(Point("tcp", *of), 1000 + of[2], divisor, measurements=measurements, scatter=0.1)
         for of, divisor in ((("pingpong", 2, 1024), 2), (("oneway", 2, 1024, options(window=16)), 16))
