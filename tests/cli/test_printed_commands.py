@@ -23,7 +23,7 @@ SMALL = ("run", "pingpong", "-t", "shm", "--bytes", "8", "--launches", "3", "--t
 LARGER = ("run", "pingpong,barrier,stream", *SMALL[2:5], "8,1K", "--launches", "3", "--time", "400ms", "--label")
 RUNS = [
     *((*SMALL, label) for label in ("monday", "tuesday")),
-    ("run", "basics", "-t", "tcp", "--time", "400ms", "--label", "trial"),
+    ("run", "basics", "-t", "tcp", "--time", "400ms", "--launches", "1", "--label", "trial"),
     (*SMALL, "nightly"),
     ("run", "allpairs", "-t", "shm", "--bytes", "8", "--time", "100ms"),
     ("run", "quick", "-t", "shm,tcp", "--time", "500ms"),
