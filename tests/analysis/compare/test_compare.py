@@ -219,7 +219,7 @@ def test_an_interval_that_includes_a_large_change_is_inconclusive(store: Store, 
 def test_what_alone_would_be_a_change_may_be_chance_among_many(others: int, code: ReasonCode | None) -> None:
     """Its wide interval lies beyond the margin: the number of series is why there is no verdict."""
     one = MatchedSeries(make_point(), "near", ([100, 110, 105, 108], [140, 190, 165, 150]))
-    same = [MatchedSeries(make_point(number), "near", ([100, 110, 105, 103],) * 2) for number in range(others)]
+    same = [MatchedSeries(make_point(1000 + number), "near", ([100, 110, 105, 103],) * 2) for number in range(others)]
     change, *_ = judge([one, *same], None, 1.05)
     low, high = bounds_of(change)
     assert 1.05 < low < high
