@@ -58,7 +58,7 @@ def findings_of(
 def measured(machine: Machine) -> list[Measurement]:
     """As the sampler would measure it with --refine."""
     points = [Point("mpi", "pingpong", 2, size) for size in POWERS]
-    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=300)
+    notes = sample(machine, replace(plan_of(*points, refine=True), exact=True), budget_s=600)
     return [measurement for measurements in notes.rounds for measurement in measurements]
 
 
