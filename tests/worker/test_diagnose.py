@@ -93,6 +93,7 @@ def test_a_bus_error_is_of_a_small_shared_memory(
 ) -> None:
     monkeypatch.setattr(diagnose, "free_shared_memory", lambda: free_bytes)
     assert limits_met("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Bus error (signal 7)") == kinds
+    assert limits_met("[proxy:0@n1] HYDU_sock_write (lib/utils/sock.c:250): write error (Broken pipe)") == kinds
 
 
 def test_the_cause_comes_before_its_consequences() -> None:

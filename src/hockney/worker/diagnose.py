@@ -45,7 +45,8 @@ _BOILERPLATE = re.compile(
 )
 _WORDS_MAX = 4096  # of a launcher and its ranks
 
-_BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS")  # also where a page of a full /dev/shm is touched
+# Where a page of a full /dev/shm is touched, too. MPICH's proxy may write to such a rank before it learns of its end.
+_BUS_ERROR = re.compile(r"\(signal 7\)|Bus error|SIGBUS|HYDU_sock_(?:write|read|forward_stdio)")
 
 
 def limits_met(said: str) -> list[str]:
