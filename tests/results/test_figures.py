@@ -133,6 +133,13 @@ def test_definitions_are_never_mixed() -> None:
     assert (figure.definition, figure.n_measurements, figure.n_left_out) == (other, 3, 2)
 
 
+def test_a_state_that_only_an_earlier_definition_was_measured_in_has_no_figure() -> None:
+    other = dataclasses.replace(HALF_ROUND_TRIP, divisor=1)
+    earlier = measurements_with_medians([100] * 6, floor_ns=NEAR)
+    (figure,) = figures_of([*earlier, *measurements_with_medians([300] * 3, definition=other, floor_ns=FAR)])
+    assert (figure.state, figure.definition, figure.n_measurements, figure.is_shown) == ("far", other, 3, True)
+
+
 STREAM = make_point(pattern="oneway")
 
 

@@ -69,7 +69,14 @@ def test_a_file_that_was_written_is_named_on_standard_error(
 
 
 def test_parquet_of_samples_has_every_sample(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = parquet(filled, "--samples").to_pylist()
+    table = parquet(filled, "--samples")
+    words = dict.fromkeys(("transport", "pattern", "options", "state"), "string")
+    assert {field.name: str(field.type) for field in table.schema} == {
+        **dict.fromkeys(table.schema.names, "int64"),
+        **words,
+        "elapsed_ns": "double",
+    }
+    rows = table.to_pylist()
     assert execute(["export", "last", "--json", "--samples", "--store", str(filled)]) == 0
     document = json.loads(capsys.readouterr().out)
     expected = [

@@ -268,6 +268,29 @@ def test_measurements_of_mixed_state_make_no_curve(tmp_path: Path) -> None:
     assert note.facts["points"] == 3
 
 
+def test_samples_of_mixed_state_are_not_read(tmp_path: Path) -> None:
+    mixed = Made(Point("shm", "pingpong", 2, 8), 500.8, divisor=2, floor_after_ns=300.0)
+    far = Made(Point("shm", "oneway", 2, 8), 90.0, floor_ns=300.0)
+    store_run(tmp_path / "r.db", "mine", [replace(mixed, floor_after_ns=None, then=mixed), far])
+    with Store.open(tmp_path / "r.db") as store:
+        samples = read_run(stored(store)).samples(1000, ())
+    assert [(measurement.point.pattern, state.name) for measurement, state in samples] == [
+        *[("pingpong", "near")] * 9,
+        *[("oneway", "far")] * 9,
+    ]
+
+
+@pytest.mark.parametrize(("floor_after_ns", "is_found"), [(None, True), (300.0, False)])
+def test_outliers_while_the_machine_state_changed_are_not_counted(
+    tmp_path: Path, floor_after_ns: float | None, is_found: bool
+) -> None:
+    """The change itself may have delayed them."""
+    far = Made(Point("shm", "oneway", 2, 8), 90.0, floor_ns=300.0)
+    late = pingpongs("threads", floor_after_ns=floor_after_ns, late_ns=5000.0)
+    of = explained(tmp_path / "r.db", [*pingpongs(), far, *late])
+    assert ("threads" in {each.subject.transport for each in of.findings if each.code == "outliers"}) == is_found
+
+
 def test_a_point_that_failed_with_samples_is_left_out(tmp_path: Path) -> None:
     store_run(tmp_path / "r.db", "mine", pingpongs())
     with Store.open(tmp_path / "r.db") as store:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.analysis.health.made import store_health
-from tests.builders import run_sql
+from tests.builders import run_sql, set_columns
 from tests.report.cells import about
 from tests.report.html.made import material, pingpong
 from tests.report.runs import Made, options, store_run
@@ -21,6 +21,8 @@ from hockney.report.documents.pairs import host_values
 from hockney.report.page.material import material_of
 from hockney.report.page.views import cpu_chart, distribution_chart, history_chart, layers_chart, ranks_chart
 from hockney.results.runs import open_results
+from hockney.results.store import Store
+from hockney.results.store.lock import alone
 
 
 def bars(view: View) -> dict[str, dict[str, float]]:
@@ -136,6 +138,16 @@ def test_history_is_of_times_and_rates_in_their_units(tmp_path: Path) -> None:
     assert [point[:2] for point in times.lines[0].points] == [(1000.0, about(50.0)), (3000.0, about(50.0))]
     assert (rates.y or chart.y).unit == "bytes/s"
     assert [point[:2] for point in rates.lines[0].points] == [(1000.0, about(2e9)), (3000.0, about(2e9))]
+
+
+def test_a_run_that_is_being_measured_is_not_in_the_history_yet(tmp_path: Path) -> None:
+    for started in (1000.0, 2000.0, 3000.0):
+        store_run(tmp_path / "r.db", "mine", [pingpong("shm")], label="weekly", started_unix_s=started)
+    with Store.open(tmp_path / "r.db") as store:
+        set_columns(store.db, "run", "status = CASE id WHEN 2 THEN 'running' ELSE status END")
+    with alone(tmp_path / "r.db", 2), open_results(tmp_path / "r.db") as results:
+        (view,) = history_chart(material_of(results, results.run(), [])).views
+    assert [point[0] for point in view.lines[0].points] == [1000.0, 3000.0]
 
 
 def test_a_label_of_one_run_has_no_history(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def read_run(run: Run) -> Reading:
         plan=run.info.plan,
         impacts=impacts_of(run),
         samples=functools.partial(_samples, fitting),
-        measured=[(series.point, each) for series, pairs in fitting for each, state in pairs if state != MIXED],
+        measured=[(series.point, each) for series, pairs in fitting for each, _ in pairs],
         class_of=class_of,
         matrices=matrices,
         loggp=tuple(loggp_of(fitting, class_of)),
