@@ -10,21 +10,20 @@ them.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.errors import notice, working
 from hockney.worker import cache
 from hockney.worker.cache import Probes
-from hockney.worker.compiler import Compiler, find_c_compiler, identify
+from hockney.worker.compiler import find_c_compiler, identify
 from hockney.worker.errors import BuildError, CompileFailed
 from hockney.worker.programs import output_of
 
@@ -59,9 +58,6 @@ class Recipe:
     flags: tuple[str, ...] = ()
     extra_sources: tuple[Path, ...] = ()
     libraries: tuple[str, ...] = ()
-
-
-_Stamps = tuple[tuple[str, int, int], ...]  # of each file: its path, when it changed, and its size
 
 
 @dataclass(frozen=True)
@@ -111,38 +107,21 @@ def family_sources(family: str) -> tuple[Path, ...]:
 # ---- compilers and libraries ----------------------------------------------------------------------------------------
 
 
-def _look_up(recipe: Recipe, folder: Path) -> tuple[tuple[_Step, ...], _Step]:
+def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
     """How the objects are compiled and how they are linked."""
     probes = Probes(folder)
     is_wrapper = recipe.family in ("mpi", "shmem")
     compiler = identify(recipe.compiler or find_c_compiler(), probes, wrapper=is_wrapper)
     plain = identify(find_c_compiler(), probes, wrapper=False) if is_wrapper else compiler
     flags = (*_FLAGS, *_lse2(), *recipe.flags)
-    files = tuple(cache.resolve(each.argv[0]) for each in (compiler, plain))
-    return _named(recipe, folder, (compiler, plain), files, flags, SOURCES, _stamps(recipe))
-
-
-@functools.cache
-def _named(
-    recipe: Recipe,
-    folder: Path,
-    compilers: tuple[Compiler, Compiler],
-    files: tuple[Path | None, Path | None],
-    flags: tuple[str, ...],
-    root: Path,
-    stamps: _Stamps,
-) -> tuple[tuple[_Step, ...], _Step]:
-    """The steps, named by a hash of their inputs: the compilers of the library and of the rest, and the sources."""
-    compiler, plain = compilers
-    headers = _headers(root, stamps)
+    headers = _digest(f"{path}\0{path.read_text()}" for path in sorted(SOURCES.rglob("*.h")))
     steps = []
     for (unit, options), sources in units_of(recipe).items():
         # Only code that includes the headers of a library is compiled for it; the rest is the same for every family.
-        of_library = unit in (recipe.family, *(extra.name for extra in recipe.extra_sources))
-        used, file = (compiler, files[0]) if of_library else (plain, files[1])
+        used = compiler if unit in (recipe.family, *(extra.name for extra in recipe.extra_sources)) else plain
         argv = (*used.argv, *options, *flags)
         # cc and gcc are often one file, and then one compiler.
-        called = (str(file), used.version.partition(" ")[2], used.show)
+        called = (str(cache.resolve(used.argv[0])), used.version.partition(" ")[2], used.show)
         name = _digest((*called, *argv[1:], headers, *map(str, sources), *sources.values()))
         text = "".join(f'#include "{source}"\n' for source in sources)
         path = folder / "objects" / f"{name}.o"
@@ -150,19 +129,7 @@ def _named(
     libraries = (*recipe.libraries, "-lm", *(("-lrt",) if sys.platform.startswith("linux") else ()))
     key = _digest((*compiler.argv, compiler.show, *flags, *(step.path.name for step in steps), *libraries))
     argv = (*compiler.argv, *flags, *(str(step.path) for step in steps), *libraries)
-    return tuple(steps), _Step("link the worker", argv, "", folder / f"{recipe.family}-{key}")
-
-
-@functools.cache
-def _headers(root: Path, _: _Stamps) -> str:
-    return _digest(f"{path}\0{path.read_text()}" for path in sorted(root.rglob("*.h")))
-
-
-def _stamps(recipe: Recipe) -> _Stamps:
-    """What changes with a source: a program looks up its workers several times, and reading takes ten times as long."""
-    paths = [os.path.join(folder, name) for folder, _, names in os.walk(SOURCES) for name in names]  # noqa: PTH118
-    known = ((path, os.stat(path)) for path in (*paths, *map(str, recipe.extra_sources)))  # noqa: PTH116
-    return tuple((path, facts.st_mtime_ns, facts.st_size) for path, facts in known)
+    return steps, _Step("link the worker", argv, "", folder / f"{recipe.family}-{key}")
 
 
 def units_of(recipe: Recipe) -> dict[tuple[str, tuple[str, ...]], dict[Path, str]]:
@@ -203,7 +170,7 @@ def _lse2() -> tuple[str, ...]:
 # ---- building -------------------------------------------------------------------------------------------------------
 
 
-def _build(folder: Path, objects: Sequence[_Step], link: _Step) -> None:
+def _build(folder: Path, objects: list[_Step], link: _Step) -> None:
     # Imported late: it takes as long as finding a worker that is built.
     from concurrent.futures import ThreadPoolExecutor
 
