@@ -147,7 +147,8 @@ def _about(known: dict[str, Any], place: Place, took_s: float) -> str:
         ("hockney, Python", f"{software['hockney']}; {platform.python_version()}"),
         (
             "Other programs meanwhile",
-            f"used {statistics.median(others):.1f} CPUs in the median of {len(others)} looks, {max(others):.1f} at most"
+            f"used {statistics.median(others):.1f} CPUs in the median of {len(others)} samples, "
+            f"{max(others):.1f} at most"
             if others
             else "unknown",
         ),

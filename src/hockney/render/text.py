@@ -38,8 +38,8 @@ from hockney.report.document import (
 from hockney.units import counted, printable
 
 _CUT = " …"
-_WIDTH = 100  # of the lines in which a document counts its length
-_FIGURES_MAX = 8  # ends of a matrix whose figures are printed
+_WIDTH = 100  # columns: `lines_max` counts lines of this width
+_FIGURES_MAX = 8  # ends of a matrix: a larger one is a heat map
 _STYLES: dict[Tone, dict[str, Any]] = {
     "strong": {"bold": True},
     "quiet": {"dim": True},
@@ -49,7 +49,7 @@ _STYLES: dict[Tone, dict[str, Any]] = {
 
 
 def show(document: Document | Iterable[Block]) -> None:
-    """Print a document, within its number of lines if it has one."""
+    """Print a document, in at most `lines_max` lines if it has that limit."""
     if not isinstance(document, Document):
         document = Document(tuple(document))
     write = print if is_colored() else print_line
@@ -63,11 +63,11 @@ def say(text: str) -> None:
 
 
 def fit(document: Document) -> list[list[str]]:
-    """The lines of each block that is shown: those with the highest priority are left out where all are too many."""
+    """The lines of each block that is shown; if they are too many, blocks with the highest priority are left out."""
     shown = [(block, _lines(block, is_first=number == 0)) for number, block in enumerate(document.blocks)]
     left_out: list[Block] = []
     if document.lines_max is not None:
-        room = max(document.lines_max, document.lines_max * _WIDTH // line_width())  # longer where it is narrower
+        room = max(document.lines_max, document.lines_max * _WIDTH // line_width())  # a narrow screen needs more lines
         for each in sorted((each for each in shown if each[0].priority), key=lambda each: -each[0].priority):
             if sum(len(lines) for _, lines in shown) <= room:
                 break
@@ -116,7 +116,7 @@ def _lines(block: Block, *, is_first: bool = False) -> list[str]:
         case Section(title=title, blocks=blocks):
             return _all_lines((Title(title), *blocks), is_first=is_first)
         case More():
-            return [""]  # the line that it may take
+            return [""]  # room for its line, which `fit` writes
     raise TypeError(f"{type(block).__name__} has no text")
 
 

@@ -1,4 +1,4 @@
-"""A document: all that a command says, as blocks. Builders make it; renderers print it as text, Markdown or HTML.
+"""A document: everything a command prints, as blocks. Builders make it; renderers print text, Markdown or HTML.
 
 Blocks hold sentences and cells, and know neither the width of a screen nor a run.
 """
@@ -14,9 +14,9 @@ Tone = Literal["", "strong", "quiet", "caution", "error"]
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """What a document consists of. Where it is too long, the blocks with the highest `priority` are left out; 0: none.
+    """A part of a document. Where a document is too long, blocks with the highest `priority` are left out; 0: never.
 
-    `noun` is what is counted in the line that says what was left out, and `count` how many of them the block is.
+    The line that counts what was left out counts such a block as `count` of its `noun`.
     """
 
     priority: int = 0
@@ -26,7 +26,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Title(Block):
-    """A heading; `beside` stands at the end of its line."""
+    """A heading; `beside` is printed at the end of its line."""
 
     text: str
     beside: str = ""
@@ -34,14 +34,14 @@ class Title(Block):
 
 @dataclass(frozen=True)
 class Sentence(Block):
-    """A sentence that may be searched for in a log, so it stays in one line in a pipe. Empty: a blank line."""
+    """A sentence that is one line in a pipe, so that a search of a log finds it. Empty: a blank line."""
 
     text: str = ""
 
 
 @dataclass(frozen=True)
 class Text(Block):
-    """A sentence for people, which may be broken into lines; `is_cut`: it is cut at the end of its first line."""
+    """A sentence that is broken into lines where needed; `is_cut`: it is cut at the end of its first line."""
 
     text: str
     tone: Tone = ""
@@ -59,10 +59,10 @@ class Item(Block):
 
 @dataclass(frozen=True)
 class Bullet(Block):
-    """A point of a list: a paragraph, others `below` it, and `others` that are points of its own list.
+    """An item of a list: a paragraph, more paragraphs `below` it, and `others`, the items of a list inside it.
 
-    With `lines_max`, it takes at most so many lines of 100 columns: the first of those below follows the paragraph
-    on its line where that is shorter, and is cut where both are still longer.
+    `lines_max` limits it to this many lines of 100 columns. Where it is longer, the first paragraph below continues on
+    the line of the item; where that is still too long, it is cut.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Bullet(Block):
 
 
 class Cell(str):
-    """A cell of a table with its parts: a figure and its interval; `is_best`: of its column, or not told apart."""
+    """A cell of a table: a figure and its interval. `is_best`: best of its column, or not distinguishable from it."""
 
     figure: str
     interval: str
@@ -86,7 +86,7 @@ class Cell(str):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; `definition` is what its cells are.
+    """A column of a table; `definition` explains its cells.
 
     On a narrow screen, the cells of `wrap` columns are broken into lines and `optional` columns are hidden. If that is
     not enough, several tables are printed, each with the `key` columns (by default the first). No figure is cut.
@@ -103,11 +103,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table; a row that is a text is a heading of the rows that follow.
+    """A table; a row that is a string is a heading of the rows below it.
 
-    It `fits` the screen on a terminal, where COLUMNS is set, or where asked for; else each row is one line. `narrow`
-    are the same rows with shorter cells: they are printed instead where the others are too wide for it. The `heading`
-    stands above each part.
+    It is fitted to the screen on a terminal, if COLUMNS is set, or if it `fits`; otherwise each row is one line.
+    `narrow` has the same rows with shorter cells, for screens that are too narrow for the others. `heading` is printed
+    above each part.
     """
 
     columns: Sequence[Column | str]
@@ -118,14 +118,14 @@ class Table(Block):
 
     @property
     def heads(self) -> list[Column]:
-        """All columns as such; the first is the key if none is."""
+        """The columns, each as a Column; if none is a key, the first is."""
         known = [Column(each) if isinstance(each, str) else each for each in self.columns]
         return known if any(each.key for each in known) or not known else [replace(known[0], key=True), *known[1:]]
 
 
 @dataclass(frozen=True)
 class Plot(Block):
-    """Curves of (size in bytes, value) with both axes logarithmic; `unit` is "ns", "bytes/s" or another text."""
+    """Curves of (size in bytes, value), both axes logarithmic; `unit` is "ns", "bytes/s" or another text."""
 
     title: str
     curves: Mapping[str, Sequence[tuple[int, float]]]
@@ -134,7 +134,7 @@ class Plot(Block):
 
 @dataclass(frozen=True)
 class Matrix(Block):
-    """Values from each of some ends, by rows, to each; None where there is none. `unit` is "ns" or "bytes/s"."""
+    """Values between the ends in `names`: a row for each source; None: no value. `unit` is "ns" or "bytes/s"."""
 
     title: str
     names: Sequence[str]
@@ -156,7 +156,7 @@ class Group(Block):
 
 @dataclass(frozen=True)
 class Section(Block):
-    """Blocks below their title; on a page they are folded unless the section `is_open`."""
+    """Blocks under a title; a page folds them unless the section `is_open`."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -168,18 +168,18 @@ class Section(Block):
 
     @property
     def rows(self) -> list[list[str]]:
-        """Those of its tables, without headings."""
+        """The rows of its tables, without headings."""
         return [list(row) for table in self.tables for row in table.rows if not isinstance(row, str)]
 
     @property
     def notes(self) -> list[str]:
-        """The sentences below its tables, or above."""
+        """The sentences above and below its tables."""
         return [block.text for block in self.blocks if isinstance(block, Text)]
 
 
 @dataclass(frozen=True)
 class More(Block):
-    """The line that counts what was left out, and says which option prints it; `counts` are of what never was in."""
+    """The line that counts what was left out and names the option that prints it; `counts`: never in the document."""
 
     option: str
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -187,7 +187,7 @@ class More(Block):
 
 @dataclass(frozen=True)
 class Document:
-    """Blocks in their order. With `lines_max`, it takes at most so many lines of 100 columns, where it can."""
+    """Blocks in their order. `lines_max`: blocks are left out until the rest fits this many lines of 100 columns."""
 
     blocks: tuple[Block, ...]
     lines_max: int | None = None
@@ -202,7 +202,7 @@ def document(blocks: Iterable[Block], lines_max: int | None = None) -> Document:
 
 
 def records(columns: Mapping[Column, Callable[[Any], str]], members: Iterable[Any], *, fits: bool = False) -> Table:
-    """A table with a row for each member; each column has the function that makes its text, and one at least."""
+    """A table with a row for each member. A column has the function that makes its cells; an empty one is left out."""
     rows = list(members)
     shown = {column: text for column, text in columns.items() if any(map(text, rows))}
     return Table([*shown], [[text(row) for text in shown.values()] for row in rows], fits=fits)

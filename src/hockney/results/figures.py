@@ -1,11 +1,13 @@
 """The figures of a run: one row for each point and machine state. Everything that shows or uses a figure takes its row.
 
-A run has one state, that of its tables: the quiet one with most measurements that has an interval for at least half of
-the points that have one in any state; where none has, the most frequent one. A job that was never measured in it has
-its own, by the same rule. One row of each point is shown: of its measurements in that state; where these are too few
-for an interval, of those on its level, quiet or contended, or else of all, if they give one. Such a row is mixed.
+The tables of a run show one machine state. A quiet state qualifies if it has an interval for at least half of the
+points that have one in any state. Of those that qualify, tables show the one with most measurements; if none does, the
+most frequent state. A job that was never measured in this state has its own, chosen by the same rule.
 
-A figure is always a range: a 95 % interval, or what was seen where there are too few measurements for one.
+Tables show one row of each point: that of the state. If it has too few measurements for an interval, they show a mixed
+row: of all measurements on its level, quiet or contended, or else of all states, if these are enough.
+
+A figure is always a range: a 95 % interval, or the extremes seen if there are too few measurements for one.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ JobKey = tuple[str, int]  # transport and number of ranks of a job
 
 
 class Tails(NamedTuple):
-    """What only samples tell: percentiles of single repetitions in ns, and which rank took longest how often."""
+    """Figures that need samples: percentiles of single repetitions in ns, the rank most often slowest, its share."""
 
     p99_ns: float | None
     p999_ns: float | None
@@ -57,18 +59,18 @@ class Tails(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """The time and the rates of a point in the machine state `state`, or `is_mixed`: in several.
+    """The time and the rates of a point in the machine state `state`, or, if `is_mixed`, in several states.
 
-    `time` is in ns: the geometric mean of the launches' medians, with one launch the median of its measurements'
-    medians, and its bounds. They cover `interval_over`: "launches" or "within one launch" with the probability
-    `coverage`; "exact" of a model without noise; "range" where there are too few measurements for an interval: then
-    they are the extremes seen; "rounding" of a single imported figure. `arrived` is the share of messages that did: UDP
-    loses some. `verified`: whether the payload was checked in any measurement of the point; None: no payload.
-    `batch` is the largest. `n_left_out` measurements
-    have another one, if of a stream, or an earlier definition. What imported outputs do not say is None.
+    `time` is in ns: the geometric mean of the launches' medians, or with one launch the median of its measurements'
+    medians. `interval_over` says what its bounds cover: "launches" or "within one launch", with the probability
+    `coverage`; "exact": a model without noise; "range": the extremes seen, as there are too few measurements for an
+    interval; "rounding": the digits of a single imported figure.
 
-    `is_shown`: the one row of its point that tables show; a point that failed has none. `is_short`: a stream with fewer
-    than STREAM_EVENTS_MIN events in a sample. `measurements` are those it is made of.
+    `arrived`: the share of messages that arrived, as UDP loses some. `verified`: whether the payload was checked in any
+    measurement of the point; None: no payload. `batch`: the largest. `n_left_out`: measurements of a stream with
+    another batch, and those by an earlier definition. `is_shown`: tables show this row; a point that failed has none.
+    `is_short`: a stream with fewer than STREAM_EVENTS_MIN events in a sample. `measurements`: those of the figure.
+    Imported outputs do not state everything: None.
     """
 
     state: str
@@ -101,7 +103,7 @@ class Figure:
 
     @property
     def has_interval(self) -> bool:
-        """Whether the bounds are those of a confidence interval, not of what was seen."""
+        """Whether the bounds are a confidence interval, not the extremes seen."""
         return self.interval_over not in (RANGE, ROUNDING)
 
     @property
@@ -121,12 +123,12 @@ class Figure:
 
     @property
     def is_range(self) -> bool:
-        """Whether its bounds are what was seen, and not an interval of one machine state."""
+        """Whether its bounds are not a confidence interval of one machine state."""
         return self.is_mixed or self.interval_over == RANGE
 
     @property
     def precision(self) -> float | None:
-        """The larger half-width of the interval over the value: 0.01 reads "known to 1 %". None of a range."""
+        """The larger half-width of the interval over the value: 0.01 means known to 1 %. None for a range."""
         is_known = self.has_interval and not self.is_mixed and self.time.value
         return self.time.relative if is_known else None
 
@@ -142,7 +144,7 @@ class Figure:
 
     @property
     def launches_needed(self) -> int | None:
-        """How many launches would reach the precision of the run; more than it has where it did not."""
+        """How many launches would reach the precision of the run; more than it has if it missed that precision."""
         asked = self.series.run.info.plan.get("precision")
         needed = None if asked is None else needed_for(*medians_of(self.measurements), asked)
         return max(needed, self.n_launches + 1) if needed and (self.precision or 0) > (asked or 1) else needed
@@ -155,7 +157,7 @@ class Figure:
 
     @functools.cached_property
     def tails(self) -> Tails:
-        """What only its samples tell; None: too few samples, batches of several, or not of the slowest rank."""
+        """The figures of its samples; None: too few samples, batches of several, or not timed by the slowest rank."""
         import numpy as np
 
         measurements = [] if self.is_imported else self.samples_of
@@ -172,7 +174,7 @@ class Figure:
 
     @functools.cached_property
     def cpu_shares(self) -> list[tuple[float, float]]:
-        """Of each rank: user and system time over wall time, over all its measurements; [] where none is known."""
+        """User and system time over wall time of each rank, in all its measurements; [] if none is known."""
         import numpy as np
 
         times_ns = [(each.cpu_user_ns, each.cpu_system_ns, each.wall_ns) for each in self.samples_of]
@@ -180,12 +182,12 @@ class Figure:
         return [(user / wall, system / wall) for user, system, wall in totals if wall]
 
     def read(self) -> Figure:
-        """Itself, with what its samples tell: the file may be closed later."""
+        """The figure itself, once its samples are read: the file may then be closed."""
         _ = self.tails
         return self
 
     def columns(self) -> dict[str, Any]:
-        """All of it by name, as CSV, JSON and Parquet have it; None: unknown."""
+        """The exported values by name, as in CSV, JSON and Parquet; None: unknown."""
         return {name: _plain(self, path) for name, (_, path) in COLUMNS.items()}
 
 
@@ -223,7 +225,7 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "oversubscribed": (bool, "is_oversubscribed"),
     "verdict": (str, "series.verdict"),
 }
-"""The values of a figure that are exported: of each the type, and where a figure has it."""
+"""The exported values of a figure: the type of each, and the attribute that holds it."""
 
 
 def _plain(figure: Figure, path: str) -> Any:
@@ -281,7 +283,9 @@ class Frame:
         pools = [pool for pool in dict.fromkeys(((main.name,) if main.name in every else (), level, every)) if pool]
         for pool in pools:
             rows[pool] = rows.get(pool) or self._figure(series, pairs, pool, last)
-        several = [pool for pool in pools if rows[pool].n_measurements > 1] or [every]  # of one: a range of samples
+        several = [pool for pool in pools if rows[pool].n_measurements > 1] or [
+            every
+        ]  # one has the range of its samples
         shown = next((pool for pool in pools if rows[pool].has_interval), several[0])
         keep = [pool for pool in rows if len(pool) == 1 or pool == shown]
         is_good = series.status is not PointStatus.FAILED  # else its payload may be wrong
@@ -329,11 +333,11 @@ class Frame:
 
 
 def main_state(points: Iterable[Mapping[str, int]]) -> str | None:
-    """The one state that stands for these points, from each point's measurements by the name of their state.
+    """The one state that stands for these points, each given as its number of measurements by the name of their state.
 
-    Of the quiet states with enough measurements, the one with most; where none has enough, the most frequent. Enough is
-    an interval for at least half of the points that have one in any state. "mixed" and "unknown" are chosen only where
-    there is nothing else. None without measurements.
+    Of the quiet states with enough measurements, the one with most; if none has enough, the most frequent state. Enough
+    is an interval for at least half of the points that have one in any state. "mixed" and "unknown" are chosen only if
+    there is no other state. None without measurements.
     """
     total: Counter[str] = Counter()
     precise: Counter[str] = Counter()
@@ -380,7 +384,7 @@ def medians_of(measurements: Iterable[MeasurementSummary]) -> tuple[list[float],
 def measured_time(
     measurements: Sequence[MeasurementSummary], *, is_exact: bool = False
 ) -> tuple[Estimate, str, float | None]:
-    """As stats.estimate_of, of measurements that have a time. Printed times are known to their digits at best."""
+    """As stats.estimate_of, of measurements that have a time. Bounds of printed times include their rounding."""
     medians_ns, launch_ids = medians_of(measurements)
     digits_ns = max((each.counters[DIGITS][0] for each in measurements if DIGITS in each.counters), default=0.0)
     ends = [end for each in measurements[:1] for end in (each.min_ns, each.max_ns) if end is not None]

@@ -324,7 +324,10 @@ ABORTED = (
         (LATENCY + "[n1:0] Caught signal 11 (Segmentation fault)\n" + LATENCY, "line 7 says that the run failed"),
         (LATENCY + "mpirun: error: lost a daemon\n", "line 7 says that the run failed"),
         (OSU + "mpirun: could not start, it failed\n", "line 3 says that the run failed"),
-        (imb("PingPong", f"{TIMED} defects", "8 9 1.7 4.7 0.00", "9 9 1.8 5.2 1.00") + IMB_END, "wrong: defects 1.00"),
+        (
+            imb("PingPong", f"{TIMED} defects", "8 9 1.7 4.7 0.00", "9 9 1.8 5.2 1.00") + IMB_END,
+            "wrong data: defects 1.00",
+        ),
         (
             f"{NCCL_HEAD}{NCCL_TITLES}8 2 float sum -1 1 0 0 N/A 1 0 0 N/A\n" + NCCL_END.replace("0 OK", "1 FAILED"),
             "line 8 says that the run failed: '# Out of bounds values : 1 FAILED'",
@@ -367,7 +370,7 @@ def test_rows_without_a_figure_are_named(cell: str, reason: str) -> None:
 def test_a_time_of_0_bytes_below_its_digits_is_named() -> None:
     reading = read_outputs(imb("Reduce", RANGE, "0 1000 0.00 0.00 0.00", "8 1000 1.0 2.0 1.5") + IMB_END, "x")
     assert figures(reading) == {("imb_reduce", "", 8): 2.0}
-    assert reading.notes == ["line 5: no figure, as it shows 0.00 at 0 B"]
+    assert reading.notes == ["line 5: no figure, because it shows 0.00 at 0 B"]
 
 
 def test_several_formats_in_one_log() -> None:

@@ -25,7 +25,7 @@ def _read(table: OutputTable) -> list[Output]:
         if abs(by_rate_s / time_s - 1) > 2 * sum(digits):
             raise FormatError(f"line {line}: {cells[1]} Mbit/s and {cells[2]} s contradict each other at {size} B")
         if size in rows:
-            raise FormatError(f"line {line} has the size of line {rows[size].line} again: {size} B")
+            raise FormatError(f"line {line} repeats the size of line {rows[size].line}: {size} B")
         value_ns = 1e9 * (by_rate_s if digits[0] < digits[1] else time_s)
         rows[size] = OutputRow(line, size, (value_ns,), value_ns * min(digits))
     return [Output("NetPIPE 3", "pingpong", "netpipe", 2, list(rows.values()))]

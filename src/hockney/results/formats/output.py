@@ -1,4 +1,4 @@
-"""Shared by all formats: what a format is, its tables and the curves in them, and numbers as they are printed."""
+"""Shared by all formats: the fields of a format, its tables and the curves in them, and printed numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hockney.model import Definition
 BYTES_MAX = 1 << 50
 FIRST_NUMBER = re.compile(r"\s*\d")
 Document = Mapping[str, Any]
-# What a column holds, by its title: kind, and unit in ns, bytes/s or messages/s.
+# The kind of a column by its title, and its unit in ns, bytes/s or messages/s.
 _UNITS = {
     r"^#?(?:bytes|[sS]ize)$": ("size", 1.0),
     r"\(us\)|usec": ("time", 1e3),
@@ -29,7 +29,7 @@ _CHECKS = ("Validation", "#wrong", "defects")  # columns of a check of the data
 
 
 class FormatError(Exception):
-    """The text does not have its format; one sentence, which names the line."""
+    """The text breaks its format; the message is one sentence that names the line."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class OutputRow:
     """The figure of one message size: its times by the pattern's definition, in ns.
 
     There is one time for each measurement in the output. `digits_ns` is the rounding error of the printed digits.
-    `others` are numbers of the row that are no times, such as an overlap, by the title of their column.
+    `others` are the other numbers of the row, such as an overlap, by the title of their column.
     """
 
     line: int
@@ -50,13 +50,12 @@ class OutputRow:
 
 @dataclass(frozen=True)
 class Output:
-    """One curve of one output of a benchmark, which is one start of its job. None: not said.
+    """One curve of one output of a benchmark; an output is one launch. None: the output does not state it.
 
     `pattern` is hockney's where the definitions agree, else the benchmark's own name. `timed` is as in Definition.
-    `options` hold what the heading says, and `column` where the times are not those of the main column. `window` are
-    messages in flight, for patterns that have a window. `is_sized`: it has message sizes. `rate`: the bytes that its
-    rate counts, per byte of the size (without sizes: per repetition), or "busbw", as nccl-tests define it; None: as
-    `definition` has it.
+    `options` are those of the heading, with `column` if the times are not from the main column. `window`: messages in
+    flight, for patterns that have a window. `is_sized`: it has message sizes. `rate`: the bytes that its rate counts
+    per byte of the size (without sizes: per repetition), or "busbw", as nccl-tests define it; None: by `definition`.
     """
 
     tool: str
@@ -74,7 +73,7 @@ class Output:
 
 @dataclass(frozen=True)
 class ReadOutputs:
-    """What a file holds. `rows_read` of its `rows` became figures; `notes` name each of the others.
+    """The outputs in a file. `rows_read` of its `rows` became figures; `notes` name each of the others.
 
     `lines_left_out` counts lines that are neither rows nor comments nor blank.
     """
@@ -88,7 +87,7 @@ class ReadOutputs:
 
 @dataclass
 class OutputTable:
-    """A table: the number of its line of titles, these, its rows with their lines, and the text around it."""
+    """A table: its titles and the number of their line, its rows with their lines, and the text around it."""
 
     format: Format
     line: int
@@ -97,7 +96,7 @@ class OutputTable:
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
     above: str = ""  # between the table before and the heading
     head: str = ""  # above the first heading of the file
-    has_end: bool = False  # the end mark of its format stands below
+    has_end: bool = False  # the end mark of its format follows
     notes: list[str] = field(default_factory=list)  # why a row became no figure
     outputs: Sequence[Output] = ()  # of a format that reads them as it makes the table
 
@@ -119,22 +118,23 @@ class OutputTable:
         return match
 
     def main(self, *patterns: str) -> str:
-        """The first title that the first of these regular expressions finds. Raises FormatError without any."""
+        """The first title that one of these expressions finds, in their order. Raises FormatError without any."""
         for title in (title for pattern in patterns for title in self.titles if re.search(pattern, title)):
             return title
-        raise FormatError(f"line {self.line} has no column of a time or a rate that is known: {' '.join(self.titles)}")
+        raise FormatError(f"line {self.line} has no column with a known time or rate: {' '.join(self.titles)}")
 
 
 @dataclass(frozen=True)
 class Format:
     """The outputs of a benchmark. `read` makes them from a table.
 
-    Text: a line that `head` matches says the `titles` of columns, with the line before; [] if it does not. If the table
-    is not headed, it is the first row. `start`: the first line of a heading. `end`: a line without which the output was
-    cut short, below each table (`ends_each`) or below the last one. `said`: options that a heading names, by regular
-    expression, name, and the value that is left out.
+    Text: `head` matches the line of titles, or the first row if the table is not headed. `titles` makes the titles of
+    this line and the one before; [] if it has none. `start` matches the first line of a heading. `end`: the line below
+    each table (`ends_each`) or below the last one; without it the output was cut short. `said`: the options of a
+    heading, each as a regular expression, a name, and the value that is left out.
 
-    JSON: whether an object `is_document` of it, and its `tables`. `joined` puts objects together that are parts of one.
+    JSON: `is_document`: whether an object is of this format; `tables` makes its tables. `joined` merges objects that
+    are parts of one.
     """
 
     name: str
@@ -218,7 +218,7 @@ def read_number(cell: str, line: int, what: str) -> tuple[float, float]:
 
 
 def number_said(pattern: str, text: str) -> int | None:
-    """The whole number that the text says last."""
+    """The last whole number that the pattern finds in the text."""
     found = re.findall(pattern, text, re.MULTILINE)
     return int(found[-1]) if found else None
 
@@ -234,15 +234,16 @@ def curves(
     rates: Mapping[str, Fraction | str] | None = None,
     repeats: bool = False,
 ) -> list[Output]:
-    """The curves of a table: that of the column `main`, as `base` has it, and one of each other column of its kind.
+    """The curves of a table: one of the column `main`, and one of each other column of its kind.
 
-    `flows` share a rate. `size` is that of all rows, where no column says it. `keys` are columns that tell curves
-    apart, with the option and its usual values. `rates` are columns that follow from the times by another definition.
-    `repeats`: a size may come again, as another measurement. Raises FormatError.
+    `base` has what the curves share. `flows`: how many flows share a rate. `size`: that of all rows if no column has
+    it. `keys`: columns that distinguish curves, with the option and its usual values. `rates`: columns that follow from
+    the times by another definition. `repeats`: a repeated size is another measurement, not an error. Raises
+    FormatError.
     """
     kinds = {title: kind for title in table.titles if (kind := _kind(title))}
     if main not in kinds:
-        raise FormatError(f"the column '{main}' of the table at line {table.line} has no unit of time that is known")
+        raise FormatError(f"the column '{main}' of the table at line {table.line} has no unit that hockney knows")
     own = {title: key for title, key in (keys or {}).items() if title in table.titles}
     used, as_main = (main, *own, *(rates or ())), ("time", kinds[main][0])
     others = [title for title, (kind, _) in kinds.items() if kind in as_main and title not in used]
@@ -252,7 +253,7 @@ def curves(
         row.numbers.update({title: 0.0 for title in others if number_of(row.texts[title]) == 0})
         figure = row.figure(main)
         if figure is None:
-            table.notes.append(f"line {line}: no figure, as it shows {row.texts[main]} at {row.bytes} B")
+            table.notes.append(f"line {line}: no figure, because it shows {row.texts[main]} at {row.bytes} B")
             continue
         options = {name: row.texts[title] for title, (name, usual) in own.items() if row.texts[title] not in usual}
         ways = [("", base.rate, replace(figure, others=row.numbers))]
@@ -264,7 +265,7 @@ def curves(
             rows = found.setdefault((tuple(sorted(of.items())), rate), {})
             before = rows.get(one.bytes)
             if before and not repeats:
-                raise FormatError(f"line {line} has the size of line {before.line} again: {one.bytes} B")
+                raise FormatError(f"line {line} repeats the size of line {before.line}: {one.bytes} B")
             rows[one.bytes] = replace(before, times_ns=before.times_ns + one.times_ns) if before else one
     native = {"algorithm": "native"} if base.pattern == "multicast" else {}
     return [
@@ -284,7 +285,7 @@ def _kind(title: str) -> tuple[str, float] | None:
 
 
 class _TableRow:
-    """The cells of a row by title, and what they hold. Raises FormatError where a check of the data failed."""
+    """The cells of a row by title, and their numbers. Raises FormatError if a check of the data failed."""
 
     def __init__(
         self, line: int, texts: Mapping[str, str], kinds: Mapping[str, tuple[str, float]], flows: int, size: int
@@ -295,13 +296,13 @@ class _TableRow:
         checks = {title: texts[title] for title in _CHECKS if title in texts}
         for title, text in checks.items():
             if text == "Fail" or number_of(text):
-                raise FormatError(f"line {line} says that its data were wrong: {title} {text}")
+                raise FormatError(f"line {line} reports wrong data: {title} {text}")
         self._verified = any(text == "Pass" or number_of(text) == 0 for text in checks.values())
         plain = {title: number_of(text) for title, text in texts.items() if title not in kinds and title not in checks}
         self.numbers = {title: value for title, value in plain.items() if value is not None}
 
     def figure(self, title: str) -> OutputRow | None:
-        """From the column `title`; None where a rate or a time of 0 B is too small for its digits."""
+        """The figure of the column `title`; None if a rate or a time of 0 B is too small for its digits."""
         (kind, unit), text = self._kinds[title], self.texts[title]
         if self.bytes == 0 and (kind == "rate" or number_of(text) == 0):
             messages = next((other for other, (its, _) in self._kinds.items() if its == "messages"), None)
