@@ -15,6 +15,8 @@ from hockney.cli.run_options import find_suite
 from hockney.errors import UsageError
 from hockney.measure.plan import Plan, make_plan
 from hockney.model import PatternTraits, Point
+from hockney.report.document import Table
+from hockney.report.documents.plan import plan_document
 from hockney.suites import Limits, Suite, pattern_suite
 from hockney.worker.catalogue import Catalogue, OptionInfo, TransportInfo, load
 from hockney.worker.hosts import parse_hosts
@@ -415,9 +417,11 @@ def test_sizes_after_caches_and_a_cache_that_is_not_known(monkeypatch: pytest.Mo
     with_caches(monkeypatch, {1: 32 << 10, 2: 1 << 20})
     plan = make_plan(suite(pattern="memload", bytes=["64", "L1/2", "L2/2", "4*L3"]), RunOptions(), CATALOGUE, 2)
     assert points(plan) == {("shm", "memload", 1, size) for size in (64, 16 << 10, 512 << 10)}
-    assert [skipped.reason for skipped in plan.skipped] == [
-        "the size of the cache is not known here, so 4*L3 is no size"
+    assert [(skipped.point.bytes, skipped.reason) for skipped in plan.skipped] == [
+        (0, "the size of the cache is not known here, so 4*L3 is left out")
     ]
+    (rows,) = [block.rows for block in plan_document(plan) if isinstance(block, Table) and len(block.rows) == 2]
+    assert rows[1][-1] == "", "neither 0 B nor another size"
 
 
 def test_caches_are_not_asked_for_without_need(monkeypatch: pytest.MonkeyPatch) -> None:

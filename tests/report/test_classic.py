@@ -54,7 +54,7 @@ def test_rows_that_were_not_measured_say_why(tmp_path: Path, capsys: pytest.Capt
     assert str(row(group, 8, 256).reason).startswith("not reached")
     assert row(group, 62, 1024).reason == "not asked for in this run"
     text = " ".join(shown(tmp_path, capsys, "--page").split())
-    assert "1 of 208 rows have no figure here: failed: rank 1 was killed by SIGKILL." in text
+    assert "1 of 208 rows has no figure here: failed: rank 1 was killed by SIGKILL." in text
     assert "a farm of S senders and R receivers S + R + 1 ranks" in text
 
 

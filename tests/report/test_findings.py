@@ -28,10 +28,11 @@ def test_a_gap_and_a_fix_without_words_are_their_codes() -> None:
     [
         ("late host", {"host": "n3"}, "n3 answers late."),
         ("far above the floor", {"path": "tcp"}, "Slow for short messages."),
+        ("slower than its parts", {}, "barrier slower than its parts."),
     ],
 )
 def test_a_sentence_begins_with_a_capital_unless_with_a_name(code: str, facts: dict[str, Any], begins: str) -> None:
-    assert sentence_of(Finding(code, Subject(), facts)).startswith(begins)
+    assert sentence_of(Finding(code, Subject(pattern="barrier"), facts)).startswith(begins)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,15 @@ def test_others_that_have_a_finding_are_named_with_their_own_figure(code: str, k
     sizes = {"pipe": 333e3, "unix": 1000.0, "shm": 39.9}
     group = [Finding(code, Subject(name), {key: Estimate(size, size / 2, size * 3)}) for name, size in sizes.items()]
     assert others_of([*group, group[1]], lambda finding: finding.subject.transport) == others
+
+
+def test_a_finding_of_several_patterns_names_them() -> None:
+    of = {"shm": ("barrier", 2.0), "tcp": ("allreduce", 1.5)}
+    group = [
+        Finding("slower than its parts", Subject(name, pattern, 2), {"slower_ratio": ratio})
+        for name, (pattern, ratio) in of.items()
+    ]
+    assert others_of(group, lambda finding: finding.subject.transport) == ["tcp (allreduce, 1.50 times)"]
 
 
 @pytest.mark.parametrize("count", [1, 5, 6, 12])

@@ -84,7 +84,7 @@ def test_predicted_rows_are_one_line_of_the_page_and_marked(tmp_path: Path, caps
     made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "pushfarm", 5, 16, senders=2)]
     store_run(tmp_path / "r.db", "atlas", [*made, Made(PINGPONG, 500)], facts=TWO_CPUS)
     page, text = shown(tmp_path, capsys, "--page"), shown(tmp_path, capsys)
-    assert "2 of 208 rows need more ranks than this run had CPUs. They are predicted (~)" in " ".join(page.split())
+    assert "Rows that need more ranks than this run had CPUs are predicted: 2 of 208 (~)" in " ".join(page.split())
     there = next(one for one in published("atlas") if one.matches({"benchmark": "Com-1.7", "senders": 4, "bytes": 64}))
     assert re.search(rf"^4 +64 +{there.printed} +~0\.400 ±", text, re.MULTILINE)
     document = json.loads(shown(tmp_path, capsys, "--json"))

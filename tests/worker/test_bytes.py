@@ -94,10 +94,10 @@ def test_a_rank_to_spare_reads_nothing(transport: str, checked: Recipe) -> None:
     assert all(answer["counters"]["reads"][2] == 0 for answer in answers)
 
 
-@pytest.mark.parametrize("transport", ["shm", "threads", "tcp:spin"])
-def test_transports_of_messages_refuse_in_a_sentence(transport: str) -> None:
+@pytest.mark.parametrize(("transport", "other"), [("shm", ""), ("threads", ""), ("tcp:spin", "; tcp does")])
+def test_transports_of_messages_refuse_in_a_sentence(transport: str, other: str) -> None:
     (answer, _), _ = converse(build_worker(), [measure("stream", 8)], "-t", transport, *shared())
-    assert answer["message"] == f"stream needs a byte stream, which {transport} does not offer"
+    assert answer["message"] == f"stream needs a byte stream, which {transport} does not offer{other}"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -13,6 +13,7 @@ from tests.matrix import matrix
 from tests.worker.test_session import ENDLESS, EVERY_MPI, soon
 from tests.worker.test_session import shared_job as job
 
+from hockney.model import Point
 from hockney.worker.build import Recipe
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerDied, WorkerRefused
@@ -57,6 +58,13 @@ def test_each_variant_is_listed_with_its_capabilities(mpi: Library) -> None:
         assert {"send", "nonblocking", "payload"} <= caps
         assert ("one_sided" in caps) is (variant == "rma")
         assert ("synchronous" in caps) is (variant in ("sync", "ready"))
+
+
+@EVERY_MPI
+def test_the_plain_transport_names_the_variant_for_puts(mpi: Library) -> None:
+    put = Point(mpi.id, "put", 2, 8)
+    why = "put needs put and get, which mpi does not offer; mpi:rma does"
+    assert load(libraries=[mpi]).obstacles([put]) == {put: why}
 
 
 @EVERY_MPI

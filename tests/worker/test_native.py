@@ -579,6 +579,9 @@ def test_contradictory_commands_are_refused_in_a_sentence(ranks: int) -> None:
         assert culprit in message
 
 
-def test_a_transport_without_one_sided_access_says_so() -> None:
-    why = "put needs put and get, which tcp does not offer"
-    assert why_unsupported(measure("put", 8), "tcp", 2) == why
+@pytest.mark.parametrize(("transport", "other"), [("tcp", ""), ("shm:sync", "; shm does")])
+def test_a_transport_without_one_sided_access_says_so_and_names_the_variant_that_has_it(
+    transport: str, other: str
+) -> None:
+    why = f"put needs put and get, which {transport} does not offer{other}"
+    assert why_unsupported(measure("put", 8), transport, 2) == why

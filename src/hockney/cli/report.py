@@ -31,8 +31,8 @@ _BY_SUFFIX = {suffix: form for form, suffixes in _SUFFIXES.items() for suffix in
 )
 @click.argument("references", nargs=-1, metavar="[RUN]...", shell_complete=complete("run"))
 @output_option(
-    required=True,
-    help="The file: *.html, *.md, or one chart, as latency.svg; for all charts of --format svg or png a folder.",
+    help="The file to write (required): *.html, *.md, or one chart, as latency.svg; for all charts of --format svg or "
+    "png a folder.",
 )
 @click.option(
     "--format",
@@ -42,13 +42,18 @@ _BY_SUFFIX = {suffix: form for form, suffixes in _SUFFIXES.items() for suffix in
     help="html; md: comparison, verdict, tables and findings of each run as Markdown, for issue trackers; svg or "
     "png: a picture of each chart. [default: the suffix of FILE]",
 )
-def report(references: tuple[str, ...], output: Path, form: str | None, *, as_json: bool, store: Path | None) -> None:
+def report(
+    references: tuple[str, ...], output: Path | None, form: str | None, *, as_json: bool, store: Path | None
+) -> None:
     """Write an HTML report of runs.
 
     The page is one file that needs no network: findings, the data sheet, curves, distributions and more as charts, each
     with its figures as a table. Open it in a browser; it prints, too. It is about the first run; every further one is
     compared with it. RUN is a number, a label, `last` (the default), or `last~1` for the one before.
     """
+    if output is None:
+        named = ("--format", form, "-o", "pictures") if form in ("svg", "png") else ("-o", f"report.{form or 'html'}")
+        raise UsageError("name the file to write", argv=("hockney", "report", *references, *named))
     with open_results(store) as results:
         refuse_output("--output", output, [results.path], is_folder=form in ("svg", "png") and not is_one_chart(output))
         form = form_of(output, form)

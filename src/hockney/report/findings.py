@@ -51,7 +51,8 @@ def cause_of(finding: Finding) -> str:
 def sentence_of(finding: Finding) -> str:
     """Title, evidence and cause in one line. A name at its beginning keeps its letters."""
     title = title_of(finding)
-    names = [fact for fact in finding.facts.values() if isinstance(fact, str)]
+    words = (finding.subject.pattern, *finding.facts.values())
+    names = [word for word in words if isinstance(word, str) and word]
     begins = title if title.startswith(tuple(names)) else f"{title[0].upper()}{title[1:]}"
     return " ".join(filter(None, (f"{begins}.", evidence_of(finding), cause_of(finding))))
 
@@ -81,7 +82,7 @@ def others_of(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> li
     texts: dict[str, str] = {}
     for finding in group:
         values = {key: getattr(fact, "value", fact) for key, fact in finding.facts.items()}  # without intervals
-        figure = _filled(WORDING.get(finding.code, {}).get("also", ""), values)
+        figure = _filled(WORDING.get(finding.code, {}).get("also", ""), values, finding.subject)
         texts.setdefault(name_of(finding), f" ({figure})" if figure else "")
     return [name + figure for name, figure in texts.items() if name not in ("", name_of(group[0]))]
 

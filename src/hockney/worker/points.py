@@ -237,7 +237,10 @@ class _Words(NamedTuple):
             ],
             sizes=known_sizes,
             unknown=[
-                Skipped(point, f"the size of the cache is not known here, so {unknown} is no size")
+                Skipped(
+                    replace(point, traits=replace(point.traits, sized=False)),  # else it would be of 0 B
+                    f"the size of the cache is not known here, so {unknown} is left out",
+                )
                 for point in points
                 if unknown
             ],

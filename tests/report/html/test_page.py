@@ -321,6 +321,8 @@ def test_a_health_run_has_a_verdict_and_both_matrices(tmp_path: Path, cli: Cli) 
         (["last", "-o", "report"], "report does not show the format"),
         (["last", "-o", "r.svg"], "there is no chart 'r' of this run; there are layers, "),
         (["last", "-o", "r.html", "--format", "md"], "--format md contradicts .html"),
+        ([], "name the file to write: `hockney report -o report.html`"),
+        (["last", "--format", "svg"], "name the file to write: `hockney report last --format svg -o pictures`"),
     ],
 )
 def test_bad_input_gets_one_sentence(tmp_path: Path, cli: Cli, arguments: list[str], sentence: str) -> None:

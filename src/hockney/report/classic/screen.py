@@ -55,8 +55,8 @@ def _summary(report: ClassicReport) -> Section:
     predicted = [row for group in report.groups for row in group.rows if _is_predicted(row)]
     if predicted:
         notes.append(
-            f"{len(predicted)} of {_total(report)} rows need more ranks than this run had CPUs. They are predicted "
-            f"({PREDICTED}); --oversubscribe or --hosts measures them."
+            f"Rows that need more ranks than this run had CPUs are predicted: {len(predicted)} of {_total(report)} "
+            f"({PREDICTED}). --oversubscribe or --hosts measures them."
         )
     if len(ons) == 1:
         others = "; the first transport with a figure counts" if any(len(g.columns) > 1 for g in report.groups) else ""
@@ -155,7 +155,7 @@ def _missing(report: ClassicReport) -> dict[str, tuple[int, int]]:
 
 
 def _missing_text(reason: str, count: int, total: int) -> str:
-    return f"{count} of {total} rows have no figure here: {reason}."
+    return f"{count} of {total} rows {'has' if count == 1 else 'have'} no figure here: {reason}."
 
 
 def _conclusions(report: ClassicReport) -> Iterator[Section]:

@@ -75,9 +75,14 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const uint32_t spared =
         tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* a computing pattern with charged time needs no data */
     const char *missing = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
+    const bool is_for_variants = missing != NULL && !has_own && !is_charged;
+    const hk_transport_t *other = is_for_variants ? hk_variant_with(tp, pattern->needs) : NULL;
     const int64_t senders = senders_of(pattern, command);
     if (native && !has_own) {
         snprintf(why, HK_ERROR_MAX, "%s has no native %s", tp->name, collective);
+    } else if (other != NULL) {
+        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer; %s does", pattern->name, missing, tp->name,
+                 other->name);
     } else if (missing != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, missing, tp->name,
                  has_own      ? "; algorithm=native does without"

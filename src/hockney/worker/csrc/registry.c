@@ -150,6 +150,20 @@ const hk_transport_t *hk_transport_find(const char *name)
     return NULL;
 }
 
+const hk_transport_t *hk_variant_with(const hk_transport_t *tp, uint32_t needs)
+{
+    const size_t length = strcspn(tp->name, ":");
+    for (size_t i = 0; hk_transports[i] != NULL; i++) {
+        const hk_transport_t *other = hk_transports[i];
+        const bool is_variant = strcspn(other->name, ":") == length && strncmp(other->name, tp->name, length) == 0;
+        /* A model's transport has fewer capabilities than the one of its name here. */
+        if (is_variant && strcmp(other->name, tp->name) != 0 && (needs & ~other->caps) == 0) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
 const char *const hk_timed_names[] = {"root", "sources", "slowest", "mean"};
 
 #define CAPABILITY(id, word, words) {word, words},

@@ -23,6 +23,9 @@ extern const char *const hk_timed_names[];
 
 const hk_transport_t *hk_transport_find(const char *name);
 
+/* The first variant of a transport that offers these capabilities, such as mpi:rma for mpi; NULL if there is none. */
+const hk_transport_t *hk_variant_with(const hk_transport_t *tp, uint32_t needs);
+
 /* Describes the first capability that is needed and not offered; NULL if there is none. */
 const char *hk_missing_cap(uint32_t needs, uint32_t caps);
 
