@@ -54,7 +54,8 @@ def test_no_transport_is_called_fastest_where_bounds_overlap(
     assert (words, short, long) == (CLASSES[0], f"{named} 100 ns at 8 B", "–")
     (card,) = (card for card in summary.cards if card.question == "Latency")
     place = ": MPI A and MPI B are equal within their intervals" if is_equal else " on MPI A"
-    place = place if measurements > 2 else place.replace("intervals", "ranges")
+    few = ", which too few measurements tell apart"
+    place = place if measurements > 2 else place.replace(" are equal within their intervals", few)
     assert card.detail.startswith(f"8 B{place}, ")
     if measurements > 2:
         assert f"{place};" in summary.verdict[0]

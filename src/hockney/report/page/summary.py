@@ -129,10 +129,16 @@ def _rates(material: Material) -> list[Candidate]:
 
 
 def _on(material: Material, best: Sequence[Candidate]) -> str:
-    """` on Open MPI 4.1.4`, or `: Open MPI 4.1.4 and MPICH 4.0.2 are equal within their intervals`."""
+    """` on Open MPI 4.1.4`, or `: Open MPI 4.1.4 and MPICH 4.0.2 are equal within their intervals`.
+
+    Ranges of few measurements say neither that they are equal nor which is faster.
+    """
     names = names_text(material, best, "and")
-    bounds = "ranges" if any(each.is_range for each in best) else "intervals"
-    return f": {names} are equal within their {bounds}" if len(best) > 1 else f" on {names}"
+    if len(best) == 1:
+        return f" on {names}"
+    if any(each.is_range for each in best):
+        return f": {names}, which too few measurements tell apart"
+    return f": {names} are equal within their intervals"
 
 
 # ---- the verdict ----------------------------------------------------------------------------------------------------
