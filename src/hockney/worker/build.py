@@ -38,9 +38,9 @@ _COMPILE_LIMIT_S = 300
 _STARTERS = ("children.c", "local.c", "remote.c")  # where no library starts the ranks
 FAMILY_SOURCES = {
     "native": _STARTERS,
-    "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_modes", "_name", "_persistent", "_rma", "_start")),
+    "mpi": tuple(f"transports/mpi{part}.c" for part in ("", "_collectives", "_modes", "_name", "_persistent", "_rma", "_start")),
     "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"),
-    "shmem": ("transports/shmem.c", "transports/shmem_start.c"),
+    "shmem": ("transports/shmem.c", "transports/shmem_collectives.c", "transports/shmem_start.c"),
     "sim": (),  # its own folder has them all
 }
 
@@ -97,7 +97,7 @@ def family_sources(family: str) -> tuple[Path, ...]:
     """The C files of a family, relative to SOURCES, in a fixed order."""
     of_family = set(FAMILY_SOURCES[family])
     others = {name for owner, names in FAMILY_SOURCES.items() if owner != family for name in names}
-    folders = ("", "patterns", *{"native": ("transports",), "sim": ("sim",)}.get(family, ()))
+    folders = ("", "algorithms", "patterns", *{"native": ("transports",), "sim": ("sim",)}.get(family, ()))
     names = {str(path.relative_to(SOURCES)) for name in folders for path in (SOURCES / name).glob("*.c")}
     if family == "sim":  # the ranks of a model live in one process, on no real CPUs
         names -= {"floor.c", "floor_open.c", "launched.c", "measure.c", "pace.c", "session.c"}

@@ -54,7 +54,7 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     hk_answer_string(answer, "alone", pattern->alone);
     hk_answer_unsigned(answer, "grain_bytes", pattern->grain_bytes);
     hk_answer_string(answer, "senders", pattern->senders);
-    hk_answer_string(answer, "collective", hk_collective_names[pattern->collective]);
+    hk_answer_string(answer, "collective", hk_operation_names[pattern->operation]);
     put_options(answer, pattern);
     hk_answer_close(answer, '}');
 }
@@ -87,11 +87,10 @@ static void put_transport(hk_answer_t *answer, const hk_transport_t *tp)
     hk_answer_string(answer, "below_remote", tp->below_remote);
     put_limits(answer, tp->limits);
     hk_answer_unsigned(answer, "max_bytes", tp->max_bytes);
-    hk_answer_unsigned(answer, "grain_bytes", tp->grain_bytes);
     hk_answer_open(answer, "native", '[');
-    for (unsigned i = 0; i < HK_COLLECTIVES; i++) {
-        if (hk_has_collective(tp, (hk_collective_t)i)) {
-            hk_answer_string(answer, NULL, hk_collective_names[i]);
+    for (int i = HK_NO_OPERATION + 1; i < HK_OPERATIONS; i++) {
+        if (hk_has_own(tp, (hk_operation_t)i)) {
+            hk_answer_string(answer, NULL, hk_operation_names[i]);
         }
     }
     hk_answer_close(answer, ']');

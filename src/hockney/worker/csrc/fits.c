@@ -68,9 +68,10 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const hk_transport_t *tp = ctx->tp;
     const int size = ctx->size;
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
-    const bool has_own = hk_has_collective(tp, pattern->collective);
-    const char *collective = hk_collective_names[pattern->collective];
-    const bool native = pattern->native != NULL && pattern->native(tp, command->option);
+    const hk_run_t asked = hk_run_of(ctx, command);
+    const bool has_own = pattern->operation != HK_NO_OPERATION && hk_has_own(tp, pattern->operation);
+    const bool native = pattern->native != NULL && pattern->native(&asked);
+    const size_t grain_bytes = pattern->grain != NULL ? pattern->grain(&asked) : pattern->grain_bytes;
     const bool is_charged = (tp->caps & HK_CAP_VIRTUAL) != 0 && (pattern->needs & HK_CAP_PAYLOAD) != 0;
     const uint32_t spared =
         tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* a computing pattern with charged time needs no data */
@@ -78,9 +79,7 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const bool is_for_variants = missing != NULL && !has_own && !is_charged;
     const hk_transport_t *other = is_for_variants ? hk_variant_with(tp, pattern->needs) : NULL;
     const int64_t senders = senders_of(pattern, command);
-    if (native && !has_own) {
-        snprintf(why, HK_ERROR_MAX, "%s has no native %s", tp->name, collective);
-    } else if (other != NULL) {
+    if (other != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer; %s does", pattern->name, missing, tp->name,
                  other->name);
     } else if (missing != NULL) {
@@ -88,9 +87,6 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
                  has_own      ? "; algorithm=native does without"
                  : is_charged ? "; a model with cpu.flops_per_s needs none"
                               : "");
-    } else if (native && !pattern->unsized && !is_grained(command->bytes, tp->grain_bytes)) {
-        snprintf(why, HK_ERROR_MAX, "%s of %s accepts multiples of %zu B, not %llu B", collective, tp->name,
-                 tp->grain_bytes, (unsigned long long)command->bytes);
     } else if (senders >= size - 1) {
         snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
                  pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);
@@ -103,16 +99,15 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
         snprintf(why, HK_ERROR_MAX, "%s runs on %d%s rank%s%s, not on %d", pattern->name, pattern->ranks_min,
                  pattern->ranks_max == pattern->ranks_min ? "" : " or more", pattern->ranks_max == 1 ? "" : "s",
                  multiple, size);
-    } else if (!is_grained(command->bytes, pattern->grain_bytes)) {
-        snprintf(why, HK_ERROR_MAX, "%s accepts multiples of %zu B, not %llu B", pattern->name, pattern->grain_bytes,
+    } else if (!is_grained(command->bytes, grain_bytes)) {
+        snprintf(why, HK_ERROR_MAX, "%s accepts multiples of %zu B, not %llu B", pattern->name, grain_bytes,
                  (unsigned long long)command->bytes);
     } else if (tp->max_bytes != 0 && command->bytes > tp->max_bytes) {
         snprintf(why, HK_ERROR_MAX, "%s sends at most %llu B in one message", tp->name,
                  (unsigned long long)tp->max_bytes);
     } else {
-        const hk_run_t run = hk_run_of(ctx, command);
-        return (pattern->fits == NULL || pattern->fits(&run, why, HK_ERROR_MAX)) && fits_memory(run, ranks_here, why) &&
-               fits_schedule(&run, command, why);
+        return (pattern->fits == NULL || pattern->fits(&asked, why, HK_ERROR_MAX)) &&
+               fits_memory(asked, ranks_here, why) && fits_schedule(&asked, command, why);
     }
     return false;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives.h"
+#include "sync.h"
 #include "pace.h"
 #include "payload.h"
 #include "registry.h"
@@ -63,6 +63,16 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
     return bench->out == NULL || bench->in == NULL ? HK_ERR_MEMORY : HK_OK;
 }
 
+/* New data of this rank for all its messages, and nothing received. */
+static void fill(hk_run_t *run, const hk_plan_t *plan, uint64_t seed)
+{
+    hk_payload_fill(run->out, plan->out_bytes, run->ctx->rank, seed);
+    memset(run->in, 0, plan->in_bytes);
+    if (run->pattern->fill != NULL) {
+        run->pattern->fill(run, seed);
+    }
+}
+
 /* Ranks agree on every possible failure before the next exchange. */
 static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
@@ -86,8 +96,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
             run->out = bench->out;
             run->in = bench->in + IN_PLACE_BYTES;
             /* Touch both buffers before timing: a first touch costs more than a 4 KiB message. */
-            hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, TIMED_SEED);
-            memset(run->in, 0, result->plan.in_bytes);
+            fill(run, &result->plan, TIMED_SEED);
             status = pattern->prepare != NULL ? pattern->prepare(run) : HK_OK;
             is_prepared = status == HK_OK;
         }
@@ -135,16 +144,18 @@ static bool is_missing(const unsigned char *in, const hk_expected_t *block)
     return is_zero;
 }
 
-static hk_payload_ranks_t summed(const hk_bench_t *bench, const hk_expected_t *block)
+static hk_reduced_t reduced_of(const hk_bench_t *bench, const hk_expected_t *block)
 {
-    return (hk_payload_ranks_t){block->first_rank, bench->ctx->size};
+    const int end = block->end_rank > 0 ? block->end_rank : bench->ctx->size;
+    return (hk_reduced_t){block->type, block->reduction, block->first_rank, end};
 }
 
 static bool has_arrived(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block, uint64_t seed,
                         size_t *wrong_p)
 {
     if (block->from_rank == HK_FROM_ALL) {
-        return hk_payload_check_sum(in, block->size_bytes, summed(bench, block), block->from_offset, seed, wrong_p);
+        const hk_reduced_t reduced = reduced_of(bench, block);
+        return hk_payload_check_reduced(in, block->size_bytes, &reduced, block->from_offset, seed, wrong_p);
     }
     return hk_payload_check(in, block->size_bytes, block->from_rank, block->from_offset, seed, wrong_p);
 }
@@ -153,11 +164,12 @@ static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, con
                            size_t wrong)
 {
     const size_t offset = block->from_offset + wrong;
+    const hk_reduced_t reduced = reduced_of(bench, block);
     return (hk_fault_t){.rank = bench->ctx->rank,
                         .from = block->from_rank,
                         .offset = wrong,
                         .expected = block->from_rank == HK_FROM_ALL
-                                        ? hk_payload_sum_byte(offset, summed(bench, block), seed)
+                                        ? hk_payload_reduced_byte(offset, &reduced, seed)
                                         : hk_payload_byte(offset, block->from_rank, seed),
                         .found = in[wrong]};
 }
@@ -170,8 +182,7 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
     const double lost = count_lost(bench->ctx);
     bool some_lost = false;
     result->account.verified = 1;
-    hk_payload_fill(run->out, result->plan.out_bytes, bench->ctx->rank, seed);
-    memset(run->in, 0, result->plan.in_bytes);
+    fill(run, &result->plan, seed);
     /* A barrier before the first send: a single-copy transport reads the peer's buffer directly. */
     HK_TRY(hk_control_barrier(bench->control));
     hk_watch_done(bench->watch, false);

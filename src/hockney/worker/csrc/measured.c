@@ -63,7 +63,8 @@ static void put_point(hk_answer_t *answer, const hk_ctx_t *ctx, const hk_command
     const hk_plan_t *plan = &result->plan;
     char rank[24];
     snprintf(rank, sizeof rank, "rank %d", plan->root);
-    const bool is_other_root = pattern->timed == HK_TIMED_ROOT && plan->root != 0;
+    const hk_timed_t timed = hk_timed_of(pattern, plan);
+    const bool is_other_root = timed == HK_TIMED_ROOT && plan->root != 0;
     hk_answer_string(answer, "pattern", pattern->name);
     hk_answer_string(answer, "transport", ctx->tp->name);
     hk_answer_signed(answer, "size", ctx->size);
@@ -71,7 +72,7 @@ static void put_point(hk_answer_t *answer, const hk_ctx_t *ctx, const hk_command
     hk_answer_unsigned(answer, "batch", command->batch);
     hk_answer_unsigned(answer, "samples", command->samples);
     hk_answer_unsigned(answer, "warmup", result->warmup);
-    hk_answer_string(answer, "timed", is_other_root ? rank : hk_timed_names[pattern->timed]);
+    hk_answer_string(answer, "timed", is_other_root ? rank : hk_timed_names[timed]);
     hk_answer_string(answer, "algorithm", plan->algorithm);
     hk_answer_unsigned(answer, "divisor", plan->divisor);
     hk_answer_unsigned(answer, "bytes_per_rep", plan->bytes_per_rep);

@@ -5,12 +5,14 @@
 #ifndef HK_PATTERN_H
 #define HK_PATTERN_H
 
+#include "collective.h"
 #include "transport.h"
 
-enum { HK_OPTIONS_MAX = 6 };
+enum { HK_OPTIONS_MAX = 16 };
 
 /* The ranks whose samples give the figure. */
 typedef enum hk_timed {
+    HK_TIMED_AS_DECLARED, /* in a plan: those of the pattern */
     HK_TIMED_ROOT,    /* the plan's root, by default rank 0 */
     HK_TIMED_SOURCES, /* mean over ranks 0 .. size/2 - 1 */
     HK_TIMED_SLOWEST, /* maximum over all ranks, sample by sample */
@@ -34,16 +36,6 @@ typedef enum hk_links {
     HK_LINKS_RING,   /* each rank and the one `distance` after it, all pairs at once */
     HK_LINKS_ROUND,  /* the pairs of one round of a tournament, all at once */
 } hk_links_t;
-
-/* Collectives that a transport may implement itself. */
-typedef enum hk_collective {
-    HK_NO_COLLECTIVE,
-    HK_BARRIER,
-    HK_BROADCAST,
-    HK_ALLTOALL,
-    HK_ALLREDUCE,
-    HK_COLLECTIVES,
-} hk_collective_t;
 
 /* An integer, or one of several words separated by '|'. The value of a word is its index. */
 typedef struct hk_option {
@@ -78,7 +70,8 @@ typedef struct hk_plan {
     uint64_t bytes_per_rep;    /* payload, as the pattern defines its bandwidth */
     uint64_t messages_per_rep; /* messages that carry bytes_per_rep */
     uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
-    const char *algorithm;     /* "native", "portable", or NULL if there is only one */
+    const char *algorithm;     /* "native", the name of another, or NULL if there is only one */
+    hk_timed_t timed;          /* the ranks whose samples count, where an option chooses them */
     int root;                  /* with HK_TIMED_ROOT: the rank whose samples count; the same on all ranks */
     /* Repetitions start on schedule, even if the previous one has not ended. The time of each runs from its
      * scheduled start to its end. One call of repeat makes all timed repetitions, and each is one sample. */
@@ -89,10 +82,12 @@ typedef struct hk_plan {
 enum { HK_FROM_ALL = -1 };
 
 /* A block that `in` of this rank must contain after a repetition: a copy of from_rank's out[from_offset..]. With
- * HK_FROM_ALL it is the sum of that block over the ranks from first_rank on, in words of 8 bytes. */
+ * HK_FROM_ALL it is the reduction of that block over the ranks from first_rank to end_rank - 1 (0: all after it). */
 typedef struct hk_expected {
     size_t in_offset, from_offset, size_bytes;
-    int from_rank, first_rank;
+    int from_rank, first_rank, end_rank;
+    hk_type_t type;
+    hk_reduction_t reduction;
 } hk_expected_t;
 
 typedef struct hk_pattern {
@@ -119,11 +114,13 @@ typedef struct hk_pattern {
     int dimensions;  /* of the grid of ranks, 0: no grid. The pattern's first options are its dimensions (grid.h) */
     const void *own; /* what distinguishes patterns that share hooks; only those hooks read it */
 
-    /* The collective that the option "algorithm" can leave to the transport, as "native" or, where the transport has
-     * it, as "auto"; and whether these options do so. Optional, both: absent means that the pattern uses no
-     * collective. */
-    hk_collective_t collective;
-    bool (*native)(const hk_transport_t *tp, const int64_t *option);
+    /* The collective operation that the transport may do itself, so that these options need none of `needs`. Optional,
+     * both: HK_NO_OPERATION and absent mean that the pattern uses messages. */
+    hk_operation_t operation;
+    bool (*native)(const hk_run_t *run);
+
+    /* Sizes are positive multiples of this. Optional: absent means grain_bytes, which is then the usual value. */
+    size_t (*grain)(const hk_run_t *run);
 
     /* Check what the data above cannot express: whether the options suit each other, the transport and the number of
      * ranks. On false, why[0..len) holds a sentence; otherwise its content is undefined. Rank 0 calls this before
@@ -136,6 +133,10 @@ typedef struct hk_pattern {
     /* Initialise buffers and state, untimed, before the first repetition. Optional: absent means that `out` holds a
      * payload and `in` zeros. */
     hk_status_t (*prepare)(hk_run_t *run);
+
+    /* Give the buffers other data than the payload in `out` and zeros in `in`, untimed: before prepare, and before the
+     * repetition that is verified. Optional: absent means that those are right. */
+    void (*fill)(hk_run_t *run, uint64_t seed);
 
     /* Undo what prepare did to the transport. Called if the job continues: after the point, or when the prepare of
      * another rank has failed. Optional: absent means that there is nothing to undo. */

@@ -6,42 +6,62 @@
 
 /* One line for each pattern, in the order of lists. */
 // clang-format off
-#define PATTERNS(X)         \
-    X(pingpong)             \
-    X(prtt)                 \
-    X(oneway)               \
-    X(twoway)               \
-    X(pairs)                \
-    X(alltoall)             \
-    X(allreduce)            \
-    X(outfarm)              \
-    X(multicast)            \
-    X(funnel)               \
-    X(pushfarm)             \
-    X(pullfarm)             \
-    X(robpush)              \
-    X(robpull)              \
-    X(barrier)              \
-    X(stream)               \
-    X(bisection)            \
-    X(rounds)               \
-    X(flows)                \
-    X(ring)                 \
-    X(putpong)              \
-    X(put)                  \
-    X(get)                  \
-    X(putring)              \
-    X(halo2d)               \
-    X(halo3d)               \
-    X(sweep)                \
-    X(ringreduce)           \
-    X(paramserver)          \
-    X(eventbuilder)         \
-    X(clocks)               \
-    X(owd)                  \
-    X(memload)              \
-    X(memcpy)               \
-    X(ft)
+#define PATTERNS(X)              \
+    X(pingpong)                  \
+    X(prtt)                      \
+    X(oneway)                    \
+    X(twoway)                    \
+    X(stream)                    \
+    X(owd)                       \
+    X(pairs)                     \
+    X(bisection)                 \
+    X(rounds)                    \
+    X(flows)                     \
+    X(ring)                      \
+    X(barrier)                   \
+    X(bcast)                     \
+    X(reduce)                    \
+    X(allreduce)                 \
+    X(gather)                    \
+    X(gatherv)                   \
+    X(scatter)                   \
+    X(scatterv)                  \
+    X(allgather)                 \
+    X(allgatherv)                \
+    X(alltoall)                  \
+    X(alltoallv)                 \
+    X(alltoallw)                 \
+    X(reduce_scatter)            \
+    X(reduce_scatter_block)      \
+    X(scan)                      \
+    X(exscan)                    \
+    X(reduce_local)              \
+    X(neighbor_allgather)        \
+    X(neighbor_allgatherv)       \
+    X(neighbor_alltoall)         \
+    X(neighbor_alltoallv)        \
+    X(neighbor_alltoallw)        \
+    X(ringreduce)                \
+    X(outfarm)                   \
+    X(multicast)                 \
+    X(funnel)                    \
+    X(putpong)                   \
+    X(put)                       \
+    X(get)                       \
+    X(putring)                   \
+    X(pushfarm)                  \
+    X(pullfarm)                  \
+    X(robpush)                   \
+    X(robpull)                   \
+    X(eventbuilder)              \
+    X(halo2d)                    \
+    X(halo3d)                    \
+    X(sweep)                     \
+    X(paramserver)               \
+    X(ft)                        \
+    X(memload)                   \
+    X(memcpy)                    \
+    X(clocks)
 // clang-format on
 
 #define DECLARE_PATTERN(name) extern const hk_pattern_t hk_pattern_##name;
@@ -164,7 +184,12 @@ const hk_transport_t *hk_variant_with(const hk_transport_t *tp, uint32_t needs)
     return NULL;
 }
 
-const char *const hk_timed_names[] = {"root", "sources", "slowest", "mean"};
+const char *const hk_timed_names[] = {NULL, "root", "sources", "slowest", "mean"};
+
+hk_timed_t hk_timed_of(const hk_pattern_t *pattern, const hk_plan_t *plan)
+{
+    return plan->timed != HK_TIMED_AS_DECLARED ? plan->timed : pattern->timed;
+}
 
 #define CAPABILITY(id, word, words) {word, words},
 
@@ -178,24 +203,4 @@ const char *hk_missing_cap(uint32_t needs, uint32_t caps)
         }
     }
     return NULL;
-}
-
-const char *const hk_collective_names[HK_COLLECTIVES] = {NULL, "barrier", "broadcast", "alltoall", "allreduce"};
-
-bool hk_has_collective(const hk_transport_t *tp, hk_collective_t collective)
-{
-    switch (collective) {
-    case HK_BARRIER:
-        return tp->barrier != NULL;
-    case HK_BROADCAST:
-        return tp->broadcast != NULL;
-    case HK_ALLTOALL:
-        return tp->alltoall != NULL;
-    case HK_ALLREDUCE:
-        return tp->allreduce != NULL;
-    case HK_NO_COLLECTIVE:
-    case HK_COLLECTIVES:
-        break;
-    }
-    return false;
 }

@@ -21,6 +21,9 @@ extern const hk_capability_t hk_capabilities[HK_CAPS_COUNT];
 /* "root", "sources", …: the word for each hk_timed_t. */
 extern const char *const hk_timed_names[];
 
+/* The ranks whose samples give the figure. */
+hk_timed_t hk_timed_of(const hk_pattern_t *pattern, const hk_plan_t *plan);
+
 const hk_transport_t *hk_transport_find(const char *name);
 
 /* The first variant of a transport that offers these capabilities, such as mpi:rma for mpi; NULL if there is none. */
@@ -28,12 +31,6 @@ const hk_transport_t *hk_variant_with(const hk_transport_t *tp, uint32_t needs);
 
 /* Describes the first capability that is needed and not offered; NULL if there is none. */
 const char *hk_missing_cap(uint32_t needs, uint32_t caps);
-
-/* "barrier", "broadcast", …: the word for each hk_collective_t; NULL for none. */
-extern const char *const hk_collective_names[HK_COLLECTIVES];
-
-/* Whether a transport implements this collective. */
-bool hk_has_collective(const hk_transport_t *tp, hk_collective_t collective);
 
 /* Whether a job of ctx->size ranks can run the command's point; if not, why holds a sentence. ranks_here of the
  * ranks are on this host; 0: unknown. Uses only the parts of ctx that `plan` may use. */

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "collectives.h"
+#include "sync.h"
 #include "pace.h"
 #include "registry.h"
 

@@ -91,6 +91,7 @@ typedef struct hk_limit {
 
 struct hk_transport;
 struct hk_control;
+struct hk_call;
 
 /* A sum that grows during the life of a rank: messages lost, calls that would have blocked, ns of computing. Results
  * report the growth over the timed samples. A mean takes two counters. */
@@ -101,7 +102,6 @@ typedef struct hk_counter {
 
 enum {
     HK_COUNTERS_MAX = 16, /* for a pattern and a transport together */
-    HK_WORK_BYTES = 4096, /* extra work memory of an allreduce: OpenSHMEM needs some at any size */
 };
 
 /* A rank, as patterns see it. Transports embed it as the first member of their own context. */
@@ -133,7 +133,6 @@ typedef struct hk_transport {
     const char *name;    /* what the user types: "tcp", "tcp:spin" */
     const char *summary; /* one line for `hockney list` */
     uint64_t max_bytes;  /* the largest message; 0: only memory limits it */
-    size_t grain_bytes;  /* sizes of broadcast and alltoall are positive multiples of this; 0: any size */
     int variant;         /* identifies the table where several share hooks; open reads it */
     const void *own;     /* other data of such tables, for example system calls; only the hooks read it */
     hk_carrier_t carrier;
@@ -232,20 +231,21 @@ typedef struct hk_transport {
      * with HK_CAP_ONE_SIDED. */
     hk_status_t (*wait_word)(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
 
-    /* ---- collectives over all ranks -------------------------------------------------------------------------- */
+    /* ---- collectives (collective.h) --------------------------------------------------------------------------- */
 
-    /* The transport's implementations. Optional, each: absent means that patterns use messages instead
-     * (collectives.h); results name the algorithm. All ranks pass both buffers of a broadcast, which copies the
-     * root's out to the in of the others. */
+    /* All ranks wait for each other; also completes this rank's puts. Untimed between samples, too. Optional: absent
+     * means that messages are used. */
     hk_status_t (*barrier)(hk_ctx_t *ctx);
-    hk_status_t (*broadcast)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes);
-    hk_status_t (*alltoall)(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes); /* size_bytes per peer */
 
-    /* The sum of all ranks' out, in words of 8 bytes modulo 2^64. allreduce stores it in every rank's in, reduce in
-     * the root's. work has size_bytes + HK_WORK_BYTES. With HK_CAP_ONE_SIDED two successive allreduces use different
-     * in. Optional, each, as above. */
-    hk_status_t (*allreduce)(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes);
-    hk_status_t (*reduce)(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes);
+    /* Whether the transport's own implementation can do this call; if not, why[0..len) holds what it lacks, to
+     * complete "NAME has no …". Without a job: only operation, form, type, reduction, size, bytes and in_place count.
+     * Optional: absent means that it has none. */
+    bool (*has_call)(const struct hk_transport *tp, const struct hk_call *call, char *why, size_t len);
+
+    /* Prepare the call for its repetitions, untimed, on all ranks: sets run, wait, test and own. drop_call releases
+     * what it created. Required with has_call. */
+    hk_status_t (*make_call)(hk_ctx_t *ctx, struct hk_call *call);
+    void (*drop_call)(hk_ctx_t *ctx, struct hk_call *call);
 
     /* ---- time: real, or virtual on a simulated machine ------------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 #include "flow.h"
 
-#include "../collectives.h"
 
 enum { PLACES_BYTES = 256 * 1024 }; /* fits into the second-level cache of current CPUs */
 
@@ -142,10 +141,6 @@ hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
     hk_ctx_t *ctx = run->ctx;
     if (run->option[HK_FLOW_UNTIL] != HK_UNTIL_ACKED) {
         return HK_OK;
-    }
-    if ((ctx->tp->caps & HK_CAP_SEND) == 0) {
-        return run->reps_to_come == 0 ? hk_sync(ctx)
-                                      : HK_OK; /* a rank that enters the barrier has received its messages */
     }
     if (ctx->rank > 0) {
         return ctx->tp->send(ctx, 0, run->out, 0);

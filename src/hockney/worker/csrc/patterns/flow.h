@@ -36,8 +36,7 @@ hk_plan_t hk_flow_root_plan(const hk_run_t *run);
 /* `reps` times; the message for rank r begins at (r - 1) * stride_bytes. */
 hk_status_t hk_flow_from_root(hk_run_t *run, size_t stride_bytes, uint64_t reps);
 
-/* Afterwards rank 0 receives an acknowledgement from each, if the option requests it. Without messages all ranks enter
- * a barrier instead. */
+/* Afterwards rank 0 receives an acknowledgement from each, if the option requests it. */
 hk_status_t hk_flow_acknowledge_root(hk_run_t *run);
 
 #endif

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../collectives.h"
+#include "../algorithms/algorithms.h"
 #include "ft.h"
 
 enum { CLASS };
@@ -46,15 +46,10 @@ static const ft_class_t classes[] = {
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static hk_status_t exchange_native(ft_t *ft)
+/* The library's exchange copies the rank's own block, too. */
+static hk_status_t exchange(ft_t *ft)
 {
-    hk_ctx_t *ctx = ft->run->ctx;
-    return ctx->tp->alltoall(ctx, ft->sent, ft->received, ft->block * sizeof *ft->sent);
-}
-
-static hk_status_t exchange_portable(ft_t *ft)
-{
-    return hk_portable_alltoall(ft->run->ctx, ft->sent, ft->received, ft->block * sizeof *ft->sent, ft->run->reqs);
+    return ft->call.run(ft->run->ctx, &ft->call);
 }
 
 /* Rank 0 gets the sum of all ranks' parts of a checksum. */
@@ -95,7 +90,7 @@ static hk_complex_t sum_points(const ft_t *ft)
 static hk_status_t step(ft_t *ft, hk_complex_t *sum_p)
 {
     hk_ft_step_z(ft);
-    HK_TRY(ft->exchange(ft));
+    HK_TRY(exchange(ft));
     hk_ft_planes(ft, ft->line, HK_FT_INVERSE);
     return add_up(ft, sum_points(ft), sum_p);
 }
@@ -126,7 +121,7 @@ static hk_status_t solve(ft_t *ft, hk_complex_t *const *line)
     hk_ft_fill_decay(ft->decay_z, ft->grid->nz);
     hk_ft_draw_planes(ft);
     hk_ft_planes(ft, line, HK_FT_FORWARD);
-    HK_TRY(ft->exchange(ft));
+    HK_TRY(exchange(ft));
     hk_ft_z(ft);
     for (int i = 0; i < HK_FT_ITERATIONS; i++) {
         HK_TRY(step(ft, &ft->sum[i]));
@@ -151,10 +146,10 @@ static hk_status_t solve_charged(ft_t *ft, hk_complex_t *const *line)
 {
     (void)line;
     charge(ft, 14.8157, 7.19641);
-    HK_TRY(ft->exchange(ft));
+    HK_TRY(exchange(ft));
     for (int i = 0; i < HK_FT_ITERATIONS; i++) {
         charge(ft, 5.23518, 7.21113);
-        HK_TRY(ft->exchange(ft));
+        HK_TRY(exchange(ft));
         HK_TRY(add_up(ft, (hk_complex_t){0, 0}, &ft->sum[i]));
     }
     return HK_OK;
@@ -226,7 +221,7 @@ static hk_plan_t ft_plan(const hk_run_t *run)
                        .reqs_count = 2 * (size - 1),
                        .state_bytes = sizeof(ft_t) + _Alignof(ft_t),
                        .divisor = 1,
-                       .algorithm = run->ctx->tp->alltoall != NULL ? "native" : "portable"};
+                       .algorithm = hk_has_own(run->ctx->tp, HK_ALLTOALL) ? "native" : "flat"};
 }
 
 /* Compute the places of received lines and planes. In the portable exchange a rank's own block stays in the send
@@ -248,7 +243,7 @@ static void find_places(ft_t *ft, bool is_portable)
 static hk_status_t ft_prepare(hk_run_t *run)
 {
     ft_t *ft = ft_state_of(run);
-    const hk_ctx_t *ctx = run->ctx;
+    hk_ctx_t *ctx = run->ctx;
     const ft_class_t *grid = &classes[run->option[CLASS]];
     const size_t size = (size_t)ctx->size;
     const size_t slab = grid->nx * grid->ny * grid->nz / size;
@@ -261,12 +256,35 @@ static hk_status_t ft_prepare(hk_run_t *run)
     ft->sent = (hk_complex_t *)(void *)run->out;
     ft->received = (hk_complex_t *)(void *)run->in;
     ft->spectrum = ft->received + slab + 1;
-    ft->exchange = ctx->tp->alltoall != NULL ? exchange_native : exchange_portable;
     ft->solve = ctx->tp->flops_per_s > 0 ? solve_charged : solve;
-    find_places(ft, ctx->tp->alltoall == NULL);
+    const bool is_portable = !hk_has_own(ctx->tp, HK_ALLTOALL);
+    find_places(ft, is_portable);
     hk_fft_prepare(&ft->fft_x, grid->nx);
     hk_fft_prepare(&ft->fft_y, grid->ny);
     hk_fft_prepare(&ft->fft_z, grid->nz);
+    for (size_t i = 0; i <= size; i++) {
+        ft->block_at[i] = i * ft->block * sizeof *ft->sent;
+    }
+    ft->call = (hk_call_t){.operation = HK_ALLTOALL,
+                           .rank = ctx->rank,
+                           .size = ctx->size,
+                           .bytes = ft->block_at[1],
+                           .own_bytes = ft->block_at[size],
+                           .out_at = ft->block_at,
+                           .in_at = ft->block_at,
+                           .out = run->out,
+                           .in = run->in,
+                           .reqs = run->reqs,
+                           .run = hk_alltoall_flat};
+    return is_portable ? HK_OK : ctx->tp->make_call(ctx, &ft->call);
+}
+
+static hk_status_t ft_finish(hk_run_t *run)
+{
+    ft_t *ft = ft_state_of(run);
+    if (ft->call.own != NULL) {
+        run->ctx->tp->drop_call(run->ctx, &ft->call);
+    }
     return HK_OK;
 }
 
@@ -282,6 +300,7 @@ const hk_pattern_t hk_pattern_ft = {
     .fits = ft_fits,
     .plan = ft_plan,
     .prepare = ft_prepare,
+    .finish = ft_finish,
     .repeat = ft_repeat,
     .verdict = ft_verdict,
 };

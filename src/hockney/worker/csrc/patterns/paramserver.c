@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../collectives.h"
+#include "../sync.h"
 #include "delay.h"
 
 enum { PARAMSERVER_SERVERS, PARAMSERVER_COMPUTE };
@@ -66,7 +66,7 @@ static hk_status_t serve_step(hk_run_t *run)
     HK_TRY(tp->wait_all(ctx, run->reqs, workers));
     memcpy(state->total, run->in, bytes);
     for (size_t k = 1; k < workers; k++) {
-        hk_add_words(state->total, state->total, run->in + k * bytes, bytes);
+        hk_combine_of(HK_UINT64, HK_SUM)(state->total, state->total, run->in + k * bytes, bytes);
     }
     for (size_t k = 0; k < workers; k++) {
         HK_TRY(tp->isend(ctx, state->first + (int)k, state->total, bytes, &run->reqs[k]));
@@ -113,6 +113,7 @@ static bool paramserver_expected(const hk_run_t *run, size_t i, hk_expected_t *e
         return i < run->reqs_count;
     }
     expected_p->from_rank = HK_FROM_ALL;
+    expected_p->type = HK_UINT64;
     expected_p->first_rank = (int)servers;
     expected_p->from_offset = i * run->bytes;
     return i < servers;

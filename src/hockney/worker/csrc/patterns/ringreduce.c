@@ -2,7 +2,7 @@
  * 2009; used for the gradients of machine learning): a vector has one part per rank. In P - 1 steps each rank adds a
  * part from its left neighbour to its own and sends the sum to the right. Then each rank has one part of the total.
  * In P - 1 more steps these parts travel around the ring. The time is that of the slowest rank. */
-#include "../collectives.h"
+#include "../sync.h"
 #include "../pattern.h"
 
 /* The offset of a part. The first parts are one word longer if the words do not divide evenly. */
@@ -52,7 +52,7 @@ static hk_status_t ringreduce_once(hk_run_t *run)
         const int before = part > 0 ? part - 1 : size - 1;
         const size_t offset = part_offset(run, before);
         HK_TRY(pass_on(run, sums, part, arrived, before));
-        hk_add_words(run->in + offset, run->out + offset, arrived, part_bytes(run, before));
+        hk_combine_of(HK_UINT64, HK_SUM)(run->in + offset, run->out + offset, arrived, part_bytes(run, before));
         part = before;
         sums = run->in;
     }
@@ -74,7 +74,7 @@ static hk_status_t ringreduce_repeat(hk_run_t *run, uint64_t reps)
 
 static bool ringreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = HK_FROM_ALL};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = HK_FROM_ALL, .type = HK_UINT64};
     return i == 0;
 }
 

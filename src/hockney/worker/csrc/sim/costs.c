@@ -40,7 +40,7 @@ void hk_sim_seed(hk_sim_rank_t *rank, uint64_t seed)
     (void)draw(&rank->random);
 }
 
-static int find_class(hk_sim_t *sim, hk_operation_t operation, uint32_t from, uint32_t to)
+static int find_class(hk_sim_t *sim, hk_traffic_t operation, uint32_t from, uint32_t to)
 {
     const hk_model_t *model = sim->model;
     const bool same_node = from == to;
@@ -82,7 +82,7 @@ static hk_costs_t *make_costs(hk_sim_t *sim, int class, uint64_t bytes)
     return costs;
 }
 
-const hk_costs_t *hk_sim_costs(hk_sim_t *sim, hk_operation_t operation, uint32_t from, uint32_t to, uint64_t bytes)
+const hk_costs_t *hk_sim_costs(hk_sim_t *sim, hk_traffic_t operation, uint32_t from, uint32_t to, uint64_t bytes)
 {
     const int only = sim->only_class[operation];
     const int class = only >= 0 ? only : find_class(sim, operation, sim->ranks[from].node, sim->ranks[to].node);

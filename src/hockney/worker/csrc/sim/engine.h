@@ -13,6 +13,9 @@
 #include "topology.h"
 
 typedef struct hk_sim hk_sim_t;
+/* The variant of the transport of a machine that has no exchange of all with all of its own. */
+enum { HK_SIM_NO_ALLTOALL = 1 };
+
 typedef struct hk_sim_rank hk_sim_rank_t;
 typedef struct hk_stream hk_stream_t;
 
@@ -68,7 +71,7 @@ typedef struct hk_message {
     uint64_t transfer_ps; /* on the slowest link */
     bool has_receives;    /* the sender had open receives when it sent */
     hk_stage_t stage;
-    hk_operation_t kind;
+    hk_traffic_t kind;
     uint64_t *remote; /* of a put: the destination of its word; NULL: none that is ever read */
     uint64_t word;
 } hk_message_t;
@@ -167,7 +170,7 @@ struct hk_sim {
     uint64_t *kind_latency_ps;
     uint64_t turn_ps;
     hk_costs_t **costs;            /* of each class, most recently used first */
-    int only_class[HK_OPERATIONS]; /* the class of all pairs; -1: it depends on the pair */
+    int only_class[HK_TRAFFICS]; /* the class of all pairs; -1: it depends on the pair */
     hk_queue_t queue;
     hk_channels_t channels;
     hk_message_t *free_messages;
@@ -282,7 +285,7 @@ static inline uint64_t hk_sim_at_node(const hk_sim_t *sim, uint32_t node, uint64
 }
 
 /* The costs of a message between two ranks. */
-const hk_costs_t *hk_sim_costs(hk_sim_t *sim, hk_operation_t operation, uint32_t from, uint32_t to, uint64_t bytes);
+const hk_costs_t *hk_sim_costs(hk_sim_t *sim, hk_traffic_t operation, uint32_t from, uint32_t to, uint64_t bytes);
 
 /* The channel between two ranks; valid until the next call. NULL: no memory. */
 hk_channel_t *hk_channel_find(hk_channels_t *channels, uint32_t from, uint32_t to, uint64_t now_ps);

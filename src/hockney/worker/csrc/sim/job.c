@@ -257,7 +257,7 @@ static void fit_transport(hk_sim_t *sim, const hk_transport_t *tp)
         sim->tp.caps &= ~(uint32_t)HK_CAP_STREAM;
     }
     if (!sim->model->has_alltoall) {
-        sim->tp.alltoall = NULL;
+        sim->tp.variant = HK_SIM_NO_ALLTOALL;
     }
     if (!hk_model_has(sim->model, HK_PUT) && !hk_model_has(sim->model, HK_GET)) {
         sim->tp.caps &= ~(uint32_t)HK_CAP_ONE_SIDED;

@@ -74,7 +74,7 @@ static hk_status_t open_ranks(hk_sim_t *sim)
     for (int i = 0; i < sim->size; i++) {
         sim->ranks[i] = (hk_sim_rank_t){.base = {&sim->tp, i, sim->size}, .sim = sim, .node = node_of(model, i)};
     }
-    for (unsigned operation = 0; operation < HK_OPERATIONS; operation++) {
+    for (unsigned operation = 0; operation < HK_TRAFFICS; operation++) {
         sim->only_class[operation] = -1;
         for (size_t i = model->classes_count; i-- > 0;) {
             const hk_class_t *class = &model->classes[i];

@@ -15,7 +15,7 @@ static void check_model(hk_model_reader_t *reader)
     if (!reader->has_topology) {
         hk_wrong_line(reader, "the model has no topology");
     }
-    bool is_complete[HK_OPERATIONS] = {false};
+    bool is_complete[HK_TRAFFICS] = {false};
     for (size_t i = 0; i < model->classes_count; i++) {
         const hk_class_t *class = &model->classes[i];
         if (class->segments_count == 0 ||
@@ -27,9 +27,9 @@ static void check_model(hk_model_reader_t *reader)
             is_complete[class->operation] = true;
         }
     }
-    static const char *const names[HK_OPERATIONS] = {"messages", "puts", "gets"};
-    for (unsigned k = 0; k < HK_OPERATIONS; k++) {
-        if (!is_complete[k] && (k == HK_TWO_SIDED || hk_model_has(model, (hk_operation_t)k))) {
+    static const char *const names[HK_TRAFFICS] = {"messages", "puts", "gets"};
+    for (unsigned k = 0; k < HK_TRAFFICS; k++) {
+        if (!is_complete[k] && (k == HK_TWO_SIDED || hk_model_has(model, (hk_traffic_t)k))) {
             hk_wrong_line(reader, "no class of %s applies to any pair", names[k]);
         }
     }
@@ -110,7 +110,7 @@ void hk_model_free(hk_model_t *model)
     *model = (hk_model_t){0};
 }
 
-bool hk_model_has(const hk_model_t *model, hk_operation_t operation)
+bool hk_model_has(const hk_model_t *model, hk_traffic_t operation)
 {
     for (size_t i = 0; i < model->classes_count; i++) {
         if (model->classes[i].operation == operation) {

@@ -55,11 +55,11 @@ typedef struct hk_segment {
 } hk_segment_t;
 
 /* The operations. A class holds pairs whose messages of one operation cost the same. */
-typedef enum hk_operation { HK_TWO_SIDED, HK_PUT, HK_GET, HK_OPERATIONS } hk_operation_t;
+typedef enum hk_traffic { HK_TWO_SIDED, HK_PUT, HK_GET, HK_TRAFFICS } hk_traffic_t;
 
 typedef struct hk_class {
     char name[HK_MODEL_NAME_BYTES];
-    hk_operation_t operation;
+    hk_traffic_t operation;
     bool same_node;                      /* only pairs on one node */
     uint32_t switches_min, switches_max; /* on the route */
     size_t first_segment, segments_count;
@@ -130,6 +130,6 @@ hk_status_t hk_model_read(const char *path, hk_model_t *model_p);
 void hk_model_free(hk_model_t *model);
 
 /* Whether it has a class for an operation. */
-bool hk_model_has(const hk_model_t *model, hk_operation_t operation);
+bool hk_model_has(const hk_model_t *model, hk_traffic_t operation);
 
 #endif

@@ -182,13 +182,13 @@ static void read_condition(hk_model_reader_t *reader, hk_class_t *class)
 
 static void read_class(hk_model_reader_t *reader)
 {
-    static const char *const prefixes[HK_OPERATIONS] = {"", "put:", "get:"};
+    static const char *const prefixes[HK_TRAFFICS] = {"", "put:", "get:"};
     hk_model_t *model = reader->model;
     hk_class_t class = {.switches_max = UINT32_MAX, .first_segment = model->segments_count};
     const char *name = reader->words > 1 ? reader->word[1] : "";
-    for (unsigned k = HK_PUT; k < HK_OPERATIONS; k++) {
+    for (unsigned k = HK_PUT; k < HK_TRAFFICS; k++) {
         if (strncmp(name, prefixes[k], strlen(prefixes[k])) == 0) {
-            class.operation = (hk_operation_t)k;
+            class.operation = (hk_traffic_t)k;
         }
     }
     hk_copy_name(reader, name, class.name);

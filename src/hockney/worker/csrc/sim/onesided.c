@@ -3,7 +3,7 @@
 
 #include "events.h"
 
-static hk_message_t *new_one_sided(hk_sim_rank_t *rank, hk_operation_t kind, int peer, uint64_t bytes)
+static hk_message_t *new_one_sided(hk_sim_rank_t *rank, hk_traffic_t kind, int peer, uint64_t bytes)
 {
     hk_sim_t *sim = rank->sim;
     const uint32_t own = (uint32_t)rank->base.rank;
@@ -17,7 +17,7 @@ static hk_message_t *new_one_sided(hk_sim_rank_t *rank, hk_operation_t kind, int
 }
 
 /* A model may have only put, or only get. */
-static bool has_operation(const hk_sim_rank_t *rank, hk_operation_t operation, const char *name)
+static bool has_operation(const hk_sim_rank_t *rank, hk_traffic_t operation, const char *name)
 {
     const hk_model_t *model = rank->sim->model;
     if (!hk_model_has(model, operation)) {

@@ -29,7 +29,7 @@ static uint64_t figure_of(const hk_sim_part_t *parts, int size, hk_timed_t timed
 
 static void fill_rows(sim_rows_t *rows, const hk_sim_part_t *parts, int size, const hk_command_t *command)
 {
-    const hk_timed_t timed = hk_patterns[command->pattern]->timed;
+    const hk_timed_t timed = hk_timed_of(hk_patterns[command->pattern], &parts[0].result.plan);
     for (uint64_t i = 0; i < command->samples; i++) {
         rows->elapsed_ns[i] = figure_of(parts, size, timed, parts[0].result.plan.root, i);
         rows->least_ns[i] = UINT64_MAX;

@@ -1,7 +1,8 @@
 /* The transport of a simulated machine. */
+#include <stdio.h>
 #include <stdlib.h>
 
-#include "../collectives.h"
+#include "../algorithms/algorithms.h"
 #include "engine.h"
 
 static hk_sim_req_t *req_of(hk_req_t *req)
@@ -104,18 +105,45 @@ static hk_status_t sim_barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-/* Messages to all others at once, and a copy of the rank's own block. */
-static hk_status_t sim_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes)
+/* A machine may have a barrier of its own, and an exchange of all with all: messages to all others at once, and a copy of
+ * the rank's own block. */
+static bool sim_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
 {
-    hk_req_t *reqs = calloc(2 * (size_t)ctx->size, sizeof *reqs);
-    if (reqs == NULL) {
-        return HK_ERR_MEMORY;
-    }
-    const hk_status_t status = hk_portable_alltoall(ctx, out, in, size_bytes, reqs);
-    hk_sim_work(hk_sim_rank_of(ctx),
-                hk_ps(hk_sim_rank_of(ctx)->sim->model->own_block_per_byte_ns * (double)size_bytes));
-    free(reqs);
-    return status;
+    const bool has_operation = (call->operation == HK_BARRIER && tp->barrier != NULL) ||
+                               (call->operation == HK_ALLTOALL && tp->variant != HK_SIM_NO_ALLTOALL);
+    (void)snprintf(why, len, "%s of its own", hk_operation_names[call->operation]);
+    return has_operation && call->form == HK_BLOCKING && !call->in_place;
+}
+
+static hk_status_t call_barrier(hk_ctx_t *ctx, hk_call_t *call)
+{
+    (void)call;
+    return sim_barrier(ctx);
+}
+
+static hk_status_t call_alltoall(hk_ctx_t *ctx, hk_call_t *call)
+{
+    hk_call_t messages = *call;
+    messages.reqs = call->own;
+    HK_TRY(hk_alltoall_flat(ctx, &messages));
+    const double per_byte_ns = hk_sim_rank_of(ctx)->sim->model->own_block_per_byte_ns;
+    hk_sim_work(hk_sim_rank_of(ctx), hk_ps(per_byte_ns * (double)call->bytes));
+    return HK_OK;
+}
+
+static hk_status_t sim_make_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    const bool is_alltoall = call->operation == HK_ALLTOALL;
+    call->own = calloc(is_alltoall ? 2 * (size_t)call->size : 1, sizeof(hk_req_t));
+    call->run = is_alltoall ? call_alltoall : call_barrier;
+    return call->own != NULL ? HK_OK : hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
+}
+
+static void sim_drop_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    (void)ctx;
+    free(call->own);
+    call->own = NULL;
 }
 
 static uint64_t sim_now_ns(hk_ctx_t *ctx)
@@ -183,7 +211,9 @@ const hk_transport_t hk_transport_sim = {
     .write_now = sim_write_now,
     .read_now = sim_read_now,
     .barrier = sim_barrier,
-    .alltoall = sim_alltoall,
+    .has_call = sim_has_call,
+    .make_call = sim_make_call,
+    .drop_call = sim_drop_call,
     .now_ns = sim_now_ns,
     .compute = sim_compute,
     .spin = sim_spin,

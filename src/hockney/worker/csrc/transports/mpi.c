@@ -96,35 +96,6 @@ hk_status_t hk_mpi_barrier(hk_ctx_t *ctx)
     return HK_MPI_CHECKED(ctx, "MPI_Barrier", code);
 }
 
-hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes)
-{
-    void *buf = ctx->rank == root ? (void *)(uintptr_t)out : in; /* MPI only reads the root's buffer */
-    const int code = MPI_Bcast(buf, (int)size_bytes, MPI_BYTE, root, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Bcast", code);
-}
-
-hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes)
-{
-    const int len = (int)size_bytes;
-    const int code = MPI_Alltoall(out, len, MPI_BYTE, in, len, MPI_BYTE, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Alltoall", code);
-}
-
-hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes)
-{
-    (void)work;
-    const int words = (int)(size_bytes / sizeof(uint64_t));
-    const int code = MPI_Allreduce(out, in, words, MPI_UINT64_T, MPI_SUM, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Allreduce", code);
-}
-
-hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes)
-{
-    const int words = (int)(size_bytes / sizeof(uint64_t));
-    const int code = MPI_Reduce(out, in, words, MPI_UINT64_T, MPI_SUM, root, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Reduce", code);
-}
-
 /* ---- open and close --------------------------------------------------------------------------------------------- */
 
 hk_status_t hk_mpi_create(const hk_transport_t *tp, const hk_job_t *job, size_t ctx_bytes, hk_ctx_t **ctx_p)

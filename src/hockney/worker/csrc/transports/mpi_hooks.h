@@ -51,17 +51,17 @@ hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_b
 hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req);
 hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 hk_status_t hk_mpi_barrier(hk_ctx_t *ctx);
-hk_status_t hk_mpi_broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes);
-hk_status_t hk_mpi_alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes);
-hk_status_t hk_mpi_allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes);
-hk_status_t hk_mpi_reduce(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes);
+
+/* mpi_collectives.c */
+bool hk_mpi_has_call(const hk_transport_t *tp, const struct hk_call *call, char *why, size_t len);
+hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, struct hk_call *call);
+void hk_mpi_drop_call(hk_ctx_t *ctx, struct hk_call *call);
 
 /* In every table. */
 #define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE)
 #define HK_MPI_SHARED                                                                                                  \
-    .carrier = HK_CARRIER_LIBRARY, .library = hk_mpi_library, .probe = hk_mpi_probe, .broadcast = hk_mpi_broadcast,    \
-    .alltoall = hk_mpi_alltoall, .allreduce = hk_mpi_allreduce, .reduce = hk_mpi_reduce, .now_ns = hk_real_now_ns,     \
-    .compute = hk_real_compute
+    .carrier = HK_CARRIER_LIBRARY, .library = hk_mpi_library, .probe = hk_mpi_probe, .has_call = hk_mpi_has_call,      \
+    .make_call = hk_mpi_make_call, .drop_call = hk_mpi_drop_call, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 /* Hooks that most tables share. */
 #define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close

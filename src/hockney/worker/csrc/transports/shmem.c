@@ -1,9 +1,7 @@
-/* OpenSHMEM: put, get and a wait for a word in symmetric memory, and the library's barrier, broadcast, all-to-all and
- * allreduce.
+/* OpenSHMEM: put, get and a wait for a word in symmetric memory; shmem_collectives.c has the collective operations.
  *
  * OpenSHMEM has no send and receive. hockney does not emulate them, because a measurement would show hockney's
- * protocol. Broadcast and all-to-all count words of 4 or 8 bytes; here always 4, to avoid a choice in a timed loop.
- * Their sync array can be reused once all ranks have left the previous call. */
+ * protocol. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,27 +12,14 @@
 enum {
     LIBRARY_MAX = 96,
     STATIC_MAX_BYTES = 1 << 20,
-    STATIC_BYTES = 5 * STATIC_MAX_BYTES, /* an allreduce uses out, twice in, work, and page ends */
+    STATIC_BYTES = 5 * STATIC_MAX_BYTES, /* a collective uses out, twice in, and page ends */
     STATIC_PAGE_BYTES = 4096,
-    WORD_BYTES = 4,
-    BROADCAST_SYNCS = 64,
-    ALLTOALL_SYNCS = 2,
-    REDUCE_SYNCS = 2,
-    ALLTOALL_FIRST = BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE,
-    REDUCE_FIRST = ALLTOALL_FIRST + ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE,
-    SYNC_WORDS = REDUCE_FIRST + REDUCE_SYNCS * SHMEM_REDUCE_SYNC_SIZE,
 };
-
-/* The contract's work memory has room for both work arrays of an allreduce. */
-_Static_assert(REDUCE_SYNCS *(SHMEM_REDUCE_MIN_WRKDATA_SIZE + 1) * sizeof(long long) <= HK_WORK_BYTES, "work arrays");
-_Static_assert(sizeof(long long) == sizeof(uint64_t), "a word is a long long");
 
 typedef struct rank_ctx {
     hk_ctx_t base;
     char library[LIBRARY_MAX];
     size_t static_used_bytes; /* used by shmem:static */
-    long *sync;               /* symmetric: for broadcasts, all-to-alls and allreduces, in this order */
-    size_t broadcasts, alltoalls, allreduces;
 } rank_ctx_t;
 
 /* Open MPI uses another name and ignores the standard's. */
@@ -67,23 +52,12 @@ static hk_status_t shmem_open(const hk_transport_t *tp, const hk_job_t *job, hk_
     shmem_info_get_name(name);
     (void)snprintf(ctx->library, sizeof ctx->library, "%.60s, OpenSHMEM %d.%d", name, major, minor);
 #endif
-    ctx->sync = shmem_malloc(SYNC_WORDS * sizeof *ctx->sync);
-    if (ctx->sync == NULL) {
-        hk_log(job->rank, "%s: no symmetric memory for its collectives", tp->name);
-        free(ctx);
-        return HK_ERR_MEMORY;
-    }
-    for (size_t i = 0; i < SYNC_WORDS; i++) {
-        ctx->sync[i] = SHMEM_SYNC_VALUE;
-    }
-    shmem_barrier_all(); /* before any rank's first collective */
     *ctx_p = &ctx->base;
     return HK_OK;
 }
 
 static void close_any(hk_ctx_t *ctx)
 {
-    shmem_free(((rank_ctx_t *)ctx)->sync);
     free(ctx);
 }
 
@@ -180,46 +154,15 @@ static hk_status_t barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-/* The root may run many broadcasts ahead. A barrier after each round through the sync arrays frees them. */
-static hk_status_t broadcast(hk_ctx_t *ctx, int root, const void *out, void *in, size_t size_bytes)
-{
-    rank_ctx_t *mine = (rank_ctx_t *)ctx;
-    long *sync = mine->sync + mine->broadcasts % BROADCAST_SYNCS * SHMEM_BCAST_SYNC_SIZE;
-    shmem_broadcast32(in, out, size_bytes / WORD_BYTES, root, 0, 0, ctx->size, sync);
-    if (++mine->broadcasts % BROADCAST_SYNCS == 0) {
-        shmem_barrier_all();
-    }
-    return HK_OK;
-}
-
-/* Two sync arrays are enough: a rank that has left an all-to-all has received from all others, so all have left the
- * previous one. */
-static hk_status_t alltoall(hk_ctx_t *ctx, const void *out, void *in, size_t size_bytes)
-{
-    rank_ctx_t *mine = (rank_ctx_t *)ctx;
-    long *sync = mine->sync + ALLTOALL_FIRST + mine->alltoalls++ % ALLTOALL_SYNCS * SHMEM_ALLTOALL_SYNC_SIZE;
-    shmem_alltoall32(in, out, size_bytes / WORD_BYTES, 0, 0, ctx->size, sync);
-    return HK_OK;
-}
-
-/* Two sync and work arrays are enough, as for all-to-all. The library adds signed words, which gives the same bits. */
-static hk_status_t allreduce(hk_ctx_t *ctx, const void *out, void *in, void *work, size_t size_bytes)
-{
-    rank_ctx_t *mine = (rank_ctx_t *)ctx;
-    const size_t words = size_bytes / sizeof(long long);
-    const size_t needed = words / 2 + 1; /* required by the standard */
-    const size_t room = needed > SHMEM_REDUCE_MIN_WRKDATA_SIZE ? needed : SHMEM_REDUCE_MIN_WRKDATA_SIZE;
-    const size_t turn = mine->allreduces++ % REDUCE_SYNCS;
-    long *sync = mine->sync + REDUCE_FIRST + turn * SHMEM_REDUCE_SYNC_SIZE;
-    shmem_longlong_sum_to_all(in, out, (int)words, 0, 0, ctx->size, (long long *)work + turn * room, sync);
-    return HK_OK;
-}
+bool hk_shmem_has_call(const hk_transport_t *tp, const struct hk_call *call, char *why, size_t len);
+hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, struct hk_call *call);
+void hk_shmem_drop_call(hk_ctx_t *ctx, struct hk_call *call);
 
 #define SHARED                                                                                                         \
-    .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS, .grain_bytes = WORD_BYTES,                \
-    .carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, \
-    .quiet = quiet, .wait_word = wait_word, .barrier = barrier, .broadcast = broadcast, .alltoall = alltoall,          \
-    .allreduce = allreduce, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS, .carrier = HK_CARRIER_LIBRARY,            \
+    .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, .quiet = quiet,                \
+    .wait_word = wait_word, .barrier = barrier, .has_call = hk_shmem_has_call, .make_call = hk_shmem_make_call,        \
+    .drop_call = hk_shmem_drop_call, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 const hk_transport_t hk_transport_shmem = {
     SHARED,

@@ -1,0 +1,73 @@
+/* cold */
+#include "algorithms.h"
+
+// clang-format off
+#define LISTS(X)                                 \
+    X(HK_BARRIER_ALGORITHMS, barrier)            \
+    X(HK_BCAST_ALGORITHMS, bcast)                \
+    X(HK_REDUCE_ALGORITHMS, reduce)              \
+    X(HK_ALLREDUCE_ALGORITHMS, allreduce)        \
+    X(HK_GATHER_ALGORITHMS, gather)              \
+    X(HK_SCATTER_ALGORITHMS, scatter)            \
+    X(HK_ALLGATHER_ALGORITHMS, allgather)        \
+    X(HK_ALLTOALL_ALGORITHMS, alltoall)          \
+    X(HK_ALLTOALLV_ALGORITHMS, alltoallv)        \
+    X(HK_REDUCE_SCATTER_ALGORITHMS, reduce_scatter) \
+    X(HK_SCAN_ALGORITHMS, scan)                  \
+    X(HK_REDUCE_LOCAL_ALGORITHMS, reduce_local)  \
+    X(HK_NEIGHBOR_ALGORITHMS, neighbor)
+// clang-format on
+
+#define DECLARE(word, function, room, reqs, sizes) hk_status_t function(hk_ctx_t *ctx, hk_call_t *call);
+#define DECLARE_ALL(LIST, key) LIST(DECLARE)
+#define ROW(word, function, room, reqs, sizes) {word, function, HK_ROOM_##room, HK_REQS_##reqs, HK_SIZES_##sizes},
+#define TABLE(LIST, key) static const hk_algorithm_t key##_algorithms[] = {LIST(ROW){.name = NULL}};
+
+LISTS(DECLARE_ALL)
+LISTS(TABLE)
+
+const hk_algorithm_t *hk_algorithms_of(hk_operation_t operation)
+{
+    switch (operation) {
+    case HK_BARRIER:
+        return barrier_algorithms;
+    case HK_BCAST:
+        return bcast_algorithms;
+    case HK_REDUCE:
+        return reduce_algorithms;
+    case HK_ALLREDUCE:
+        return allreduce_algorithms;
+    case HK_GATHER:
+    case HK_GATHERV:
+        return gather_algorithms;
+    case HK_SCATTER:
+    case HK_SCATTERV:
+        return scatter_algorithms;
+    case HK_ALLGATHER:
+    case HK_ALLGATHERV:
+        return allgather_algorithms;
+    case HK_ALLTOALL:
+        return alltoall_algorithms;
+    case HK_ALLTOALLV:
+    case HK_ALLTOALLW:
+        return alltoallv_algorithms;
+    case HK_REDUCE_SCATTER:
+    case HK_REDUCE_SCATTER_BLOCK:
+        return reduce_scatter_algorithms;
+    case HK_SCAN:
+    case HK_EXSCAN:
+        return scan_algorithms;
+    case HK_REDUCE_LOCAL:
+        return reduce_local_algorithms;
+    default:
+        return neighbor_algorithms;
+    }
+}
+
+bool hk_algorithm_takes(const hk_algorithm_t *algorithm, int size, const char **what_p)
+{
+    static const char *const words[] = {"", "an even number of ranks", "a power of two of ranks"};
+    *what_p = words[algorithm->sizes];
+    return algorithm->sizes == HK_SIZES_ANY || (algorithm->sizes == HK_SIZES_EVEN && size % 2 == 0) ||
+           (algorithm->sizes == HK_SIZES_POWER_OF_TWO && (size & (size - 1)) == 0);
+}

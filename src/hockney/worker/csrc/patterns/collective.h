@@ -1,0 +1,47 @@
+/* The core of all collective patterns: what the options mean, the loops, and what must have arrived. */
+#ifndef HK_COLLECTIVE_PATTERN_H
+#define HK_COLLECTIVE_PATTERN_H
+
+#include "../algorithms/algorithms.h"
+#include "../pattern.h"
+
+/* The values of options, by their place among the words. */
+enum { HK_COUNTS_EQUAL, HK_COUNTS_LINEAR, HK_COUNTS_ONE_BIG };
+enum { HK_START_STREAM, HK_START_BARRIER, HK_START_WINDOW };
+enum { HK_ALGORITHM_AUTO, HK_ALGORITHM_NATIVE, HK_ALGORITHM_FIRST };
+
+/* What the options of a point ask for; what a pattern has no option for has its default. */
+typedef struct hk_asked {
+    hk_operation_t operation;
+    int64_t algorithm, form, overlap, tests, root, type, reduction, in_place, counts, groups, start, time, arrival_us,
+        fresh;
+} hk_asked_t;
+
+hk_asked_t hk_asked_of(const hk_run_t *run);
+
+/* The static parts of this rank's call: all but buffers, offsets and neighbours. */
+hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked);
+
+/* The portable algorithm that the options choose on this transport; NULL: the transport's own. */
+const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked);
+
+/* The size of the block that one rank of the group gives to another: of a rank's own if it gives all the same. */
+size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, int to);
+
+/* Whether `out` and `in` of this operation have blocks. */
+bool hk_gives_blocks(hk_operation_t operation);
+bool hk_gets_blocks(hk_operation_t operation);
+
+/* Hooks. */
+bool hk_collective_fits(const hk_run_t *run, char *why, size_t len);
+bool hk_collective_native(const hk_run_t *run);
+size_t hk_collective_grain(const hk_run_t *run);
+hk_plan_t hk_collective_plan(const hk_run_t *run);
+hk_status_t hk_collective_prepare(hk_run_t *run);
+void hk_collective_fill(hk_run_t *run, uint64_t seed);
+hk_status_t hk_collective_finish(hk_run_t *run);
+hk_status_t hk_collective_repeat(hk_run_t *run, uint64_t reps);
+bool hk_collective_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
+bool hk_collective_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
+
+#endif

@@ -1,0 +1,245 @@
+/* cold */
+/* What the options of a collective pattern mean: the call, its algorithm and the sizes of its blocks; and whether they
+ * suit each other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "collective.h"
+#include "grid.h"
+
+/* The value of the option with this name; `otherwise` if the pattern has none. */
+static int64_t value_of(const hk_run_t *run, const char *name, int64_t otherwise)
+{
+    const hk_option_t *option = run->pattern->option;
+    for (size_t i = 0; i < HK_OPTIONS_MAX && option[i].name != NULL; i++) {
+        if (strcmp(option[i].name, name) == 0) {
+            return run->option[i];
+        }
+    }
+    return otherwise;
+}
+
+hk_asked_t hk_asked_of(const hk_run_t *run)
+{
+    return (hk_asked_t){.operation = run->pattern->operation,
+                        .algorithm = value_of(run, "algorithm", HK_ALGORITHM_AUTO),
+                        .form = value_of(run, "form", HK_BLOCKING),
+                        .overlap = value_of(run, "overlap", 0),
+                        .tests = value_of(run, "tests", 0),
+                        .root = value_of(run, "root", 0),
+                        .type = value_of(run, "dtype", HK_UINT8),
+                        .reduction = value_of(run, "op", HK_SUM),
+                        .in_place = value_of(run, "inplace", 0),
+                        .counts = value_of(run, "counts", HK_COUNTS_EQUAL),
+                        .groups = value_of(run, "groups", 1),
+                        .start = value_of(run, "start", HK_START_STREAM),
+                        .time = value_of(run, "time", 0),
+                        .arrival_us = value_of(run, "arrival_us", 0),
+                        .fresh = value_of(run, "data", 0)};
+}
+
+hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked)
+{
+    const hk_ctx_t *ctx = run->ctx;
+    const int size = ctx->size / (int)asked->groups;
+    const int rank = size > 0 ? ctx->rank % size : 0;
+    return (hk_call_t){.operation = asked->operation,
+                       .form = (hk_form_t)asked->form,
+                       .type = (hk_type_t)asked->type,
+                       .reduction = (hk_reduction_t)asked->reduction,
+                       .combine = hk_combine_of((hk_type_t)asked->type, (hk_reduction_t)asked->reduction),
+                       .rank = rank,
+                       .size = size,
+                       .first = ctx->rank - rank,
+                       .root = (int)asked->root,
+                       .in_place = asked->in_place != 0,
+                       .bytes = run->bytes};
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+bool hk_gives_blocks(hk_operation_t operation)
+{
+    switch (operation) {
+    case HK_SCATTER:
+    case HK_SCATTERV:
+    case HK_ALLTOALL:
+    case HK_ALLTOALLV:
+    case HK_ALLTOALLW:
+    case HK_REDUCE_SCATTER:
+    case HK_REDUCE_SCATTER_BLOCK:
+    case HK_NEIGHBOR_ALLTOALL:
+    case HK_NEIGHBOR_ALLTOALLV:
+    case HK_NEIGHBOR_ALLTOALLW:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool hk_gets_blocks(hk_operation_t operation)
+{
+    switch (operation) {
+    case HK_GATHER:
+    case HK_GATHERV:
+    case HK_ALLGATHER:
+    case HK_ALLGATHERV:
+    case HK_ALLTOALL:
+    case HK_ALLTOALLV:
+    case HK_ALLTOALLW:
+        return true;
+    default:
+        return hk_is_near(operation);
+    }
+}
+
+/* Uneven blocks have the sum of even ones, but for rounding. linear: block i is i + 1 times as large as block 0.
+ * one-big: the last block has all. In an exchange each rank has all sizes: a rank's i-th is the next one's (i - 1)-th. */
+size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, int to)
+{
+    const size_t size = (size_t)call->size, grain = hk_type_bytes[call->type];
+    const bool is_exchange = hk_gives_blocks(call->operation) && hk_gets_blocks(call->operation);
+    const bool is_givers = !hk_gives_blocks(call->operation);
+    const size_t place = (size_t)(is_exchange ? (from + to) % call->size : is_givers ? from : to);
+    switch (asked->counts) {
+    case HK_COUNTS_LINEAR:
+        return call->bytes / grain * 2 * (place + 1) / (size + 1) * grain;
+    case HK_COUNTS_ONE_BIG:
+        return place == size - 1 ? call->bytes * size : 0;
+    default:
+        return call->bytes;
+    }
+}
+
+/* ---- the algorithm ----------------------------------------------------------------------------------------------- */
+
+static bool has_own(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    const hk_call_t call = hk_call_of(run, asked);
+    snprintf(why, len, "%s of its own", hk_operation_names[asked->operation]);
+    return tp->has_call != NULL && tp->has_call(tp, &call, why, len);
+}
+
+const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked)
+{
+    char why[160];
+    const char *what = NULL;
+    const hk_algorithm_t *rows = hk_algorithms_of(asked->operation);
+    if (asked->algorithm >= HK_ALGORITHM_FIRST) {
+        return &rows[asked->algorithm - HK_ALGORITHM_FIRST];
+    }
+    if (asked->algorithm == HK_ALGORITHM_NATIVE || has_own(run, asked, why, sizeof why)) {
+        return NULL;
+    }
+    while (!hk_algorithm_takes(rows, run->ctx->size / (int)asked->groups, &what)) {
+        rows++; /* one of them takes any */
+    }
+    return rows;
+}
+
+bool hk_collective_native(const hk_run_t *run)
+{
+    const hk_asked_t asked = hk_asked_of(run);
+    return hk_chosen(run, &asked) == NULL;
+}
+
+size_t hk_collective_grain(const hk_run_t *run)
+{
+    const hk_asked_t asked = hk_asked_of(run);
+    return hk_reduces(asked.operation) || asked.type != HK_UINT8 ? hk_type_bytes[asked.type] : 0;
+}
+
+/* ---- do the options suit each other? ------------------------------------------------------------------------------ */
+
+static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
+{
+    const int ranks = run->ctx->size, size = ranks / (int)asked->groups;
+    if (ranks % asked->groups != 0 || size < run->pattern->ranks_min) {
+        snprintf(why, len, "%d ranks do not make %d equal groups of %d or more", ranks, (int)asked->groups,
+                 run->pattern->ranks_min);
+        return false;
+    }
+    if (asked->root >= size) {
+        snprintf(why, len, "root=%d is no rank of %d: the last one is %d", (int)asked->root, size, size - 1);
+        return false;
+    }
+    hk_ctx_t group = *run->ctx;
+    hk_run_t in_group = *run;
+    group.size = size;
+    group.rank %= size;
+    in_group.ctx = &group;
+    return !hk_is_near(asked->operation) || hk_grid_fits(&in_group, why, len);
+}
+
+static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk_algorithm_t *algorithm, char *why,
+                          size_t len)
+{
+    static const char *const forms[] = {"blocking", "nonblocking", "persistent"};
+    const char *what = NULL, *name = run->pattern->name;
+    const hk_call_t call = hk_call_of(run, asked);
+    char lacks[160];
+    if (asked->form != HK_BLOCKING && asked->algorithm >= HK_ALGORITHM_FIRST) {
+        snprintf(why, len, "algorithm=%s is blocking only: leave form=%s or the algorithm out", algorithm->name,
+                 forms[asked->form]);
+        return false;
+    }
+    if (asked->form != HK_BLOCKING) {
+        has_own(run, asked, lacks, sizeof lacks);
+        snprintf(why, len, "form=%s needs the library's own %s, and %s has no %s", forms[asked->form], name,
+                 run->ctx->tp->name, lacks);
+        return false;
+    }
+    if (!hk_algorithm_takes(algorithm, call.size, &what)) {
+        snprintf(why, len, "algorithm=%s of %s needs %s, not %d", algorithm->name, name, what, call.size);
+        return false;
+    }
+    if (hk_reduces(asked->operation) && call.combine == NULL) {
+        snprintf(why, len, "algorithm=%s has no op=%s of %s; a library may have its own (algorithm=native)",
+                 algorithm->name, hk_reduction_names[asked->reduction], hk_type_names[asked->type]);
+        return false;
+    }
+    snprintf(why, len, "algorithm=%s of %s does not work in place; a library may (algorithm=native)", algorithm->name,
+             name);
+    return asked->in_place == 0 || !(hk_gives_blocks(asked->operation) && hk_gets_blocks(asked->operation));
+}
+
+static bool fits_native(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
+{
+    char lacks[160];
+    const bool has = has_own(run, asked, lacks, sizeof lacks);
+    snprintf(why, len, "%s has no %s", run->ctx->tp->name, lacks);
+    return has;
+}
+
+static bool fits_times(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
+{
+    const uint32_t stamps = HK_CAP_SEND | HK_CAP_PAYLOAD;
+    const char *wrong = NULL;
+    if (asked->overlap != 0 && asked->form == HK_BLOCKING) {
+        wrong = "overlap=yes needs form=nonblocking or form=persistent";
+    } else if (asked->tests > 0 && asked->overlap == 0) {
+        wrong = "tests= needs overlap=yes: they are made while the rank computes";
+    } else if (asked->arrival_us > 0 && asked->start == HK_START_STREAM) {
+        wrong = "arrival_us= needs start=barrier or start=window: back to back, ranks arrive as they can";
+    } else if (asked->start == HK_START_WINDOW && (run->ctx->tp->caps & (stamps | HK_CAP_LOSSY)) != stamps) {
+        wrong = "start=window compares clocks by messages, which this transport does not offer; use start=barrier";
+    } else if (asked->fresh != 0 && asked->in_place != 0) {
+        wrong = "data=fresh gives each repetition other buffers: leave inplace=yes out";
+    } else if (asked->fresh != 0 && asked->form == HK_PERSISTENT) {
+        wrong = "data=fresh gives each repetition other buffers: leave form=persistent out";
+    }
+    snprintf(why, len, "%s", wrong != NULL ? wrong : "");
+    return wrong == NULL;
+}
+
+bool hk_collective_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_asked_t asked = hk_asked_of(run);
+    if (!fits_group(run, &asked, why, len) || !fits_times(run, &asked, why, len)) {
+        return false;
+    }
+    const hk_algorithm_t *algorithm = hk_chosen(run, &asked);
+    return algorithm == NULL ? fits_native(run, &asked, why, len)
+                             : fits_portable(run, &asked, algorithm, why, len);
+}

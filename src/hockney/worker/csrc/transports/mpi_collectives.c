@@ -1,0 +1,334 @@
+/* MPI's own collective operations, in all forms: blocking, non-blocking (MPI_I…) and persistent (MPI_…_init, MPI 4). */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../collective.h"
+#include "mpi_hooks.h"
+
+/* Persistent operations came with MPI 4. Open MPI has them since 5.0, which calls itself MPI 3.1. */
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HAS_PERSISTENT 1
+#else
+#define HAS_PERSISTENT 0
+#endif
+
+/* What MPI's calls need besides hk_call_t. Counts and places are in elements, but of …w in bytes. */
+typedef struct mpi_call {
+    MPI_Comm comm;
+    bool owns_comm;
+    MPI_Datatype type;
+    MPI_Op op;
+    MPI_Request request;
+    int count; /* of a vector or a block */
+    int *sent, *sent_at, *got, *got_at;
+    MPI_Aint *far_sent_at, *far_got_at; /* what MPI_Neighbor_alltoallw alone has instead */
+    MPI_Datatype *types;
+} mpi_call_t;
+
+/* ---- the calls ---------------------------------------------------------------------------------------------------- */
+
+/* Of each operation: its names in MPI, and the arguments before those that differ between the forms. `m` is the
+ * mpi_call_t. */
+#define BCAST_BUFFER (call->rank == call->root ? (void *)(uintptr_t)call->out : call->in)
+// clang-format off
+#define MPI_OPERATIONS(X)                                                                                           \
+    X(BARRIER, MPI_Barrier, MPI_Ibarrier, m->comm)                                                                  \
+    X(BCAST, MPI_Bcast, MPI_Ibcast, BCAST_BUFFER, m->count, m->type, call->root, m->comm)                           \
+    X(REDUCE, MPI_Reduce, MPI_Ireduce, call->out, call->in, m->count, m->type, m->op, call->root, m->comm)          \
+    X(ALLREDUCE, MPI_Allreduce, MPI_Iallreduce, call->out, call->in, m->count, m->type, m->op, m->comm)             \
+    X(GATHER, MPI_Gather, MPI_Igather, call->out, m->count, m->type, call->in, m->count, m->type, call->root,       \
+      m->comm)                                                                                                      \
+    X(GATHERV, MPI_Gatherv, MPI_Igatherv, call->out, m->count, m->type, call->in, m->got, m->got_at, m->type,       \
+      call->root, m->comm)                                                                                          \
+    X(SCATTER, MPI_Scatter, MPI_Iscatter, call->out, m->count, m->type, call->in, m->count, m->type, call->root,    \
+      m->comm)                                                                                                      \
+    X(SCATTERV, MPI_Scatterv, MPI_Iscatterv, call->out, m->sent, m->sent_at, m->type, call->in, m->count, m->type,  \
+      call->root, m->comm)                                                                                          \
+    X(ALLGATHER, MPI_Allgather, MPI_Iallgather, call->out, m->count, m->type, call->in, m->count, m->type, m->comm) \
+    X(ALLGATHERV, MPI_Allgatherv, MPI_Iallgatherv, call->out, m->count, m->type, call->in, m->got, m->got_at,       \
+      m->type, m->comm)                                                                                             \
+    X(ALLTOALL, MPI_Alltoall, MPI_Ialltoall, call->out, m->count, m->type, call->in, m->count, m->type, m->comm)    \
+    X(ALLTOALLV, MPI_Alltoallv, MPI_Ialltoallv, call->out, m->sent, m->sent_at, m->type, call->in, m->got,          \
+      m->got_at, m->type, m->comm)                                                                                  \
+    X(ALLTOALLW, MPI_Alltoallw, MPI_Ialltoallw, call->out, m->sent, m->sent_at, m->types, call->in, m->got,         \
+      m->got_at, m->types, m->comm)                                                                                 \
+    X(REDUCE_SCATTER, MPI_Reduce_scatter, MPI_Ireduce_scatter, call->out, call->in, m->sent, m->type, m->op,        \
+      m->comm)                                                                                                      \
+    X(REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, call->out, call->in, m->count,     \
+      m->type, m->op, m->comm)                                                                                      \
+    X(SCAN, MPI_Scan, MPI_Iscan, call->out, call->in, m->count, m->type, m->op, m->comm)                            \
+    X(EXSCAN, MPI_Exscan, MPI_Iexscan, call->out, call->in, m->count, m->type, m->op, m->comm)                      \
+    X(NEIGHBOR_ALLGATHER, MPI_Neighbor_allgather, MPI_Ineighbor_allgather, call->out, m->count, m->type, call->in,  \
+      m->count, m->type, m->comm)                                                                                   \
+    X(NEIGHBOR_ALLGATHERV, MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, call->out, m->count, m->type,         \
+      call->in, m->got, m->got_at, m->type, m->comm)                                                                \
+    X(NEIGHBOR_ALLTOALL, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, call->out, m->count, m->type, call->in,     \
+      m->count, m->type, m->comm)                                                                                   \
+    X(NEIGHBOR_ALLTOALLV, MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, call->out, m->sent, m->sent_at, m->type, \
+      call->in, m->got, m->got_at, m->type, m->comm)                                                                \
+    X(NEIGHBOR_ALLTOALLW, MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, call->out, m->sent, m->far_sent_at,        \
+      m->types, call->in, m->got, m->far_got_at, m->types, m->comm)
+// clang-format on
+
+#define BLOCKING(NAME, call_name, start_name, ...)                                                                     \
+    static hk_status_t run_##NAME(hk_ctx_t *ctx, hk_call_t *call)                                                      \
+    {                                                                                                                  \
+        const mpi_call_t *m = call->own;                                                                               \
+        const int code = call_name(__VA_ARGS__);                                                                       \
+        return HK_MPI_CHECKED(ctx, #call_name, code);                                                                  \
+    }
+#define NONBLOCKING(NAME, call_name, start_name, ...)                                                                  \
+    static hk_status_t start_##NAME(hk_ctx_t *ctx, hk_call_t *call)                                                    \
+    {                                                                                                                  \
+        mpi_call_t *m = call->own;                                                                                     \
+        const int code = start_name(__VA_ARGS__, &m->request);                                                         \
+        return HK_MPI_CHECKED(ctx, #start_name, code);                                                                 \
+    }
+MPI_OPERATIONS(BLOCKING)
+MPI_OPERATIONS(NONBLOCKING)
+
+static hk_status_t run_REDUCE_LOCAL(hk_ctx_t *ctx, hk_call_t *call)
+{
+    const mpi_call_t *m = call->own;
+    const int code = MPI_Reduce_local(call->out, call->in, m->count, m->type, m->op);
+    return HK_MPI_CHECKED(ctx, "MPI_Reduce_local", code);
+}
+
+#if HAS_PERSISTENT
+#define PERSISTENT(NAME, call_name, start_name, ...)                                                                   \
+    case HK_##NAME:                                                                                                    \
+        return call_name##_init(__VA_ARGS__, MPI_INFO_NULL, &m->request);
+
+/* Creates the request; returns MPI's code. */
+static int init_persistent(const hk_call_t *call, mpi_call_t *m)
+{
+    switch (call->operation) {
+        MPI_OPERATIONS(PERSISTENT)
+    default:
+        return MPI_ERR_OTHER;
+    }
+}
+#else
+static int init_persistent(const hk_call_t *call, mpi_call_t *m)
+{
+    (void)call, (void)m;
+    return MPI_ERR_OTHER;
+}
+#endif
+
+static hk_status_t start_persistent(hk_ctx_t *ctx, hk_call_t *call)
+{
+    const int code = MPI_Start(&((mpi_call_t *)call->own)->request);
+    return HK_MPI_CHECKED(ctx, "MPI_Start", code);
+}
+
+static hk_status_t wait_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    const int code = MPI_Wait(&((mpi_call_t *)call->own)->request, MPI_STATUS_IGNORE);
+    return HK_MPI_CHECKED(ctx, "MPI_Wait", code);
+}
+
+static hk_status_t test_call(hk_ctx_t *ctx, hk_call_t *call, bool *is_done_p)
+{
+    int is_done = 0;
+    const int code = MPI_Test(&((mpi_call_t *)call->own)->request, &is_done, MPI_STATUS_IGNORE);
+    *is_done_p = is_done != 0;
+    return HK_MPI_CHECKED(ctx, "MPI_Test", code);
+}
+
+typedef hk_status_t (*call_hook_t)(hk_ctx_t *, hk_call_t *);
+
+#define RUN_ROW(NAME, ...) [HK_##NAME] = {run_##NAME, start_##NAME},
+static const call_hook_t call_hooks[HK_OPERATIONS][2] = {MPI_OPERATIONS(RUN_ROW)[HK_REDUCE_LOCAL] = {run_REDUCE_LOCAL}};
+
+/* ---- what the library has ----------------------------------------------------------------------------------------- */
+
+/* MPI_DATATYPE_NULL: the library has none. Half-precision types are extensions. */
+static MPI_Datatype type_of(hk_type_t type)
+{
+    switch (type) {
+    case HK_UINT8:
+        return MPI_UINT8_T;
+    case HK_INT8:
+        return MPI_INT8_T;
+    case HK_UINT16:
+        return MPI_UINT16_T;
+    case HK_INT16:
+        return MPI_INT16_T;
+    case HK_UINT32:
+        return MPI_UINT32_T;
+    case HK_INT32:
+        return MPI_INT32_T;
+    case HK_UINT64:
+        return MPI_UINT64_T;
+    case HK_INT64:
+        return MPI_INT64_T;
+    case HK_FLOAT32:
+        return MPI_FLOAT;
+    case HK_FLOAT64:
+        return MPI_DOUBLE;
+    case HK_FLOAT16:
+#if defined(MPIX_C_FLOAT16)
+        return MPIX_C_FLOAT16;
+#else
+        return MPI_DATATYPE_NULL;
+#endif
+    case HK_BFLOAT16:
+#if defined(MPIX_BFLOAT16)
+        return MPIX_BFLOAT16;
+#elif defined(MPIX_C_BF16)
+        return MPIX_C_BF16;
+#else
+        return MPI_DATATYPE_NULL;
+#endif
+    case HK_TYPES:
+        break;
+    }
+    return MPI_DATATYPE_NULL;
+}
+
+static MPI_Op op_of(hk_reduction_t reduction)
+{
+    const MPI_Op ops[HK_REDUCTIONS] = {[HK_SUM] = MPI_SUM, [HK_PROD] = MPI_PROD, [HK_MIN] = MPI_MIN,
+                                       [HK_MAX] = MPI_MAX, [HK_BAND] = MPI_BAND, [HK_BOR] = MPI_BOR,
+                                       [HK_BXOR] = MPI_BXOR};
+    return ops[reduction];
+}
+
+static bool is_real_type(hk_type_t type)
+{
+    return type >= HK_FLOAT32;
+}
+
+bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
+{
+    const char *name = hk_operation_names[call->operation];
+    const size_t largest = call->bytes * (size_t)(call->size > 0 ? call->size : 1); /* of one rank's buffer */
+    (void)tp;
+    if (call->form == HK_PERSISTENT && !HAS_PERSISTENT) {
+        (void)snprintf(why, len, "persistent %s: that needs MPI 4 (Open MPI 5, MPICH 4)", name);
+        return false;
+    }
+    if (call->operation == HK_REDUCE_LOCAL && call->form != HK_BLOCKING) {
+        (void)snprintf(why, len, "reduce_local but a blocking one");
+        return false;
+    }
+    if (hk_reduces(call->operation) && type_of(call->type) == MPI_DATATYPE_NULL) {
+        (void)snprintf(why, len, "%s: it is no type of this library", hk_type_names[call->type]);
+        return false;
+    }
+    if (hk_reduces(call->operation) && is_real_type(call->type) && call->reduction >= HK_BAND) {
+        (void)snprintf(why, len, "op=%s of %s: MPI has it for whole numbers only",
+                       hk_reduction_names[call->reduction], hk_type_names[call->type]);
+        return false;
+    }
+    (void)snprintf(why, len, "%s of so many bytes: counts and places are 32 bits wide", name);
+    return largest / (hk_is_vector(call->operation) ? 1 : (size_t)(call->size > 0 ? call->size : 1)) <= INT_MAX;
+}
+
+/* ---- make and drop ------------------------------------------------------------------------------------------------ */
+
+/* Counts and places of all blocks, in elements of unit_bytes. */
+static void count_blocks(const size_t *at, int blocks, size_t unit_bytes, int *count, int *place, MPI_Aint *far)
+{
+    for (int i = 0; i < blocks && at != NULL; i++) {
+        count[i] = (int)((at[i + 1] - at[i]) / unit_bytes);
+        place[i] = (int)(at[i] / unit_bytes);
+        far[i] = (MPI_Aint)at[i];
+    }
+}
+
+/* The group's communicator, with the neighbours of ranks if the operation has them. */
+static int make_comm(hk_ctx_t *ctx, const hk_call_t *call, mpi_call_t *m)
+{
+    int code = MPI_SUCCESS;
+    m->comm = hk_mpi_comm(ctx);
+    if (call->size < ctx->size) {
+        code = MPI_Comm_split(hk_mpi_comm(ctx), call->first, ctx->rank, &m->comm);
+        m->owns_comm = code == MPI_SUCCESS;
+    }
+    if (code == MPI_SUCCESS && hk_is_near(call->operation)) {
+        MPI_Comm group = m->comm;
+        const int count = call->near.count, *ranks = call->near.ranks;
+        code = MPI_Dist_graph_create_adjacent(group, count, ranks, MPI_UNWEIGHTED, count, ranks, MPI_UNWEIGHTED,
+                                              MPI_INFO_NULL, 0, &m->comm);
+        if (m->owns_comm) {
+            MPI_Comm_free(&group);
+        }
+        m->owns_comm = code == MPI_SUCCESS;
+    }
+    return m->owns_comm ? MPI_Comm_set_errhandler(m->comm, MPI_ERRORS_RETURN) : code;
+}
+
+static void set_in_place(hk_call_t *call)
+{
+    const bool is_root = call->rank == call->root;
+    if (call->operation == HK_SCATTER || call->operation == HK_SCATTERV) {
+        call->in = is_root ? MPI_IN_PLACE : call->in;
+    } else if (!hk_has_root(call->operation) || is_root) {
+        call->out = MPI_IN_PLACE;
+    }
+}
+
+hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    const size_t blocks = (size_t)hk_blocks(call);
+    const bool is_in_bytes = call->operation == HK_ALLTOALLW || call->operation == HK_NEIGHBOR_ALLTOALLW;
+    const hk_type_t type = is_in_bytes ? HK_UINT8 : call->type;
+    const size_t unit_bytes = hk_type_bytes[type];
+    mpi_call_t *m = calloc(1, sizeof *m + blocks * (2 * sizeof(MPI_Aint) + sizeof(MPI_Datatype) + 4 * sizeof(int)));
+    if (m == NULL) {
+        return hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
+    }
+    m->far_sent_at = (MPI_Aint *)(void *)(m + 1);
+    m->far_got_at = m->far_sent_at + blocks;
+    m->types = (MPI_Datatype *)(void *)(m->far_got_at + blocks);
+    m->sent = (int *)(void *)(m->types + blocks);
+    m->sent_at = m->sent + blocks;
+    m->got = m->sent_at + blocks;
+    m->got_at = m->got + blocks;
+    m->request = MPI_REQUEST_NULL;
+    m->type = type_of(type);
+    m->op = op_of(call->reduction);
+    const bool gives_one = call->operation == HK_GATHERV || call->operation == HK_ALLGATHERV ||
+                           call->operation == HK_NEIGHBOR_ALLGATHERV;
+    const size_t own_bytes = gives_one                       ? call->own_bytes
+                             : call->operation == HK_SCATTERV ? hk_out_bytes(call, call->rank)
+                                                             : call->bytes;
+    m->count = (int)(own_bytes / unit_bytes);
+    count_blocks(call->out_at, (int)blocks, unit_bytes, m->sent, m->sent_at, m->far_sent_at);
+    count_blocks(call->in_at, (int)blocks, unit_bytes, m->got, m->got_at, m->far_got_at);
+    for (size_t i = 0; i < blocks; i++) {
+        m->types[i] = m->type;
+    }
+    call->own = m;
+    if (call->in_place) {
+        set_in_place(call);
+    }
+    int code = make_comm(ctx, call, m);
+    if (code == MPI_SUCCESS && call->form == HK_PERSISTENT) {
+        code = init_persistent(call, m);
+    }
+    if (code != MPI_SUCCESS) {
+        return hk_mpi_failed(ctx->rank, "setting up a collective operation", code);
+    }
+    call->run = call->form == HK_PERSISTENT ? start_persistent : call_hooks[call->operation][call->form];
+    call->wait = call->form == HK_BLOCKING ? NULL : wait_call;
+    call->test = call->form == HK_BLOCKING ? NULL : test_call;
+    return HK_OK;
+}
+
+void hk_mpi_drop_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    mpi_call_t *m = call->own;
+    (void)ctx;
+    if (m->request != MPI_REQUEST_NULL) {
+        MPI_Request_free(&m->request);
+    }
+    if (m->owns_comm) {
+        MPI_Comm_free(&m->comm);
+    }
+    free(m);
+    call->own = NULL;
+}

@@ -1,0 +1,212 @@
+/* OpenSHMEM's collective operations over active sets: barrier, broadcast, collect, fcollect, all-to-all and reductions.
+ *
+ * Data count in words of 4 bytes: here always 4, never 8, to avoid a choice in a timed loop. A sync array can be reused
+ * once all ranks have left the previous call. Two are enough where a rank that has left a call has received from all
+ * others, so that all have left the one before. */
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../collective.h"
+
+enum { CALL_WORD_BYTES = 4, CALL_SYNCS = 2, BCAST_SYNCS = 64 };
+
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+enum {
+    SYNC_WORDS = LARGER(LARGER(LARGER(SHMEM_BCAST_SYNC_SIZE, SHMEM_COLLECT_SYNC_SIZE), SHMEM_REDUCE_SYNC_SIZE),
+                        LARGER(SHMEM_ALLTOALL_SYNC_SIZE, SHMEM_BARRIER_SYNC_SIZE))
+};
+
+typedef struct shmem_call {
+    long *sync;          /* symmetric: SYNC_WORDS for each turn */
+    unsigned char *work; /* symmetric: of reductions, for each of two turns */
+    size_t work_stride, words, turn;
+    void (*reduce)(const hk_call_t *call, void *work, long *sync);
+} shmem_call_t;
+
+static long *next_sync(shmem_call_t *own, size_t syncs)
+{
+    return own->sync + own->turn++ % syncs * SYNC_WORDS;
+}
+
+/* ---- the calls ---------------------------------------------------------------------------------------------------- */
+
+static hk_status_t call_barrier(hk_ctx_t *ctx, hk_call_t *call)
+{
+    (void)ctx;
+    shmem_barrier(call->first, 0, call->size, next_sync(call->own, CALL_SYNCS));
+    return HK_OK;
+}
+
+/* The root may run many broadcasts ahead. A barrier after each round through the sync arrays frees them. */
+static hk_status_t call_bcast(hk_ctx_t *ctx, hk_call_t *call)
+{
+    shmem_call_t *own = call->own;
+    (void)ctx;
+    shmem_broadcast32(call->in, call->out, own->words, call->root, call->first, 0, call->size,
+                      next_sync(own, BCAST_SYNCS));
+    if (own->turn % BCAST_SYNCS == 0) {
+        shmem_barrier_all();
+    }
+    return HK_OK;
+}
+
+static hk_status_t call_allgather(hk_ctx_t *ctx, hk_call_t *call)
+{
+    shmem_call_t *own = call->own;
+    (void)ctx;
+    shmem_fcollect32(call->in, call->out, own->words, call->first, 0, call->size, next_sync(own, CALL_SYNCS));
+    return HK_OK;
+}
+
+static hk_status_t call_allgatherv(hk_ctx_t *ctx, hk_call_t *call)
+{
+    shmem_call_t *own = call->own;
+    (void)ctx;
+    shmem_collect32(call->in, call->out, own->words, call->first, 0, call->size, next_sync(own, CALL_SYNCS));
+    return HK_OK;
+}
+
+static hk_status_t call_alltoall(hk_ctx_t *ctx, hk_call_t *call)
+{
+    shmem_call_t *own = call->own;
+    (void)ctx;
+    shmem_alltoall32(call->in, call->out, own->words, call->first, 0, call->size, next_sync(own, CALL_SYNCS));
+    return HK_OK;
+}
+
+static hk_status_t call_allreduce(hk_ctx_t *ctx, hk_call_t *call)
+{
+    shmem_call_t *own = call->own;
+    void *work = own->work + own->turn % CALL_SYNCS * own->work_stride;
+    (void)ctx;
+    own->reduce(call, work, next_sync(own, CALL_SYNCS));
+    return HK_OK;
+}
+
+/* ---- reductions ---------------------------------------------------------------------------------------------------- */
+
+/* Of a type of OpenSHMEM and one of its reductions. */
+#define REDUCE(type, ctype, op)                                                                                        \
+    static void type##_##op(const hk_call_t *call, void *work, long *sync)                                             \
+    {                                                                                                                  \
+        shmem_##type##_##op##_to_all((ctype *)(void *)call->in, (ctype *)(uintptr_t)call->out,                         \
+                                     (int)(call->bytes / sizeof(ctype)), call->first, 0, call->size, work, sync);      \
+    }
+#define REDUCE_REAL(type, ctype)                                                                                       \
+    REDUCE(type, ctype, sum) REDUCE(type, ctype, prod) REDUCE(type, ctype, min) REDUCE(type, ctype, max)
+#define REDUCE_WHOLE(type, ctype)                                                                                      \
+    REDUCE_REAL(type, ctype) REDUCE(type, ctype, and) REDUCE(type, ctype, or) REDUCE(type, ctype, xor)
+
+REDUCE_WHOLE(short, short)
+REDUCE_WHOLE(int, int)
+REDUCE_WHOLE(longlong, long long)
+REDUCE_REAL(float, float)
+REDUCE_REAL(double, double)
+
+typedef void (*reduce_t)(const hk_call_t *, void *, long *);
+
+/* NULL: OpenSHMEM has no such type or reduction. It has signed types only; sums, products and bits are the same. */
+static reduce_t reduce_of(hk_type_t type, hk_reduction_t reduction)
+{
+#define WHOLE_ROW(name) {name##_sum, name##_prod, name##_min, name##_max, name##_and, name##_or, name##_xor}
+#define REAL_ROW(name) {name##_sum, name##_prod, name##_min, name##_max}
+    static const reduce_t rows[HK_TYPES][HK_REDUCTIONS] = {
+        [HK_UINT16] = WHOLE_ROW(short), [HK_INT16] = WHOLE_ROW(short),   [HK_UINT32] = WHOLE_ROW(int),
+        [HK_INT32] = WHOLE_ROW(int),    [HK_UINT64] = WHOLE_ROW(longlong), [HK_INT64] = WHOLE_ROW(longlong),
+        [HK_FLOAT32] = REAL_ROW(float), [HK_FLOAT64] = REAL_ROW(double),
+    };
+#undef WHOLE_ROW
+#undef REAL_ROW
+    const bool is_unsigned = type == HK_UINT16 || type == HK_UINT32 || type == HK_UINT64;
+    return is_unsigned && (reduction == HK_MIN || reduction == HK_MAX) ? NULL : rows[type][reduction];
+}
+
+/* ---- what the library has ------------------------------------------------------------------------------------------- */
+
+typedef hk_status_t (*run_t)(hk_ctx_t *, hk_call_t *);
+
+static run_t run_of(hk_operation_t operation)
+{
+    switch (operation) {
+    case HK_BARRIER:
+        return call_barrier;
+    case HK_BCAST:
+        return call_bcast;
+    case HK_ALLGATHER:
+        return call_allgather;
+    case HK_ALLGATHERV:
+        return call_allgatherv;
+    case HK_ALLTOALL:
+        return call_alltoall;
+    case HK_ALLREDUCE:
+        return call_allreduce;
+    default:
+        return NULL;
+    }
+}
+
+bool hk_shmem_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
+{
+    const char *name = hk_operation_names[call->operation];
+    (void)tp;
+    (void)snprintf(why, len, "%s", name);
+    if (run_of(call->operation) == NULL) {
+        return false;
+    }
+    if (call->form != HK_BLOCKING) {
+        (void)snprintf(why, len, "%s but a blocking one", name);
+        return false;
+    }
+    if (call->in_place) {
+        (void)snprintf(why, len, "%s in place", name);
+        return false;
+    }
+    if (call->operation == HK_ALLREDUCE && reduce_of(call->type, call->reduction) == NULL) {
+        (void)snprintf(why, len, "op=%s of %s", hk_reduction_names[call->reduction], hk_type_names[call->type]);
+        return false;
+    }
+    /* Not 0 either: a library's call may return at once. */
+    (void)snprintf(why, len, "%s of %zu B: it takes multiples of %d B", name, call->bytes, CALL_WORD_BYTES);
+    return call->operation == HK_BARRIER || call->operation == HK_ALLREDUCE ||
+           (call->bytes > 0 && call->bytes % CALL_WORD_BYTES == 0);
+}
+
+/* ---- make and drop: symmetric memory, so all ranks ask for the same -------------------------------------------------- */
+
+hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    const size_t syncs = call->operation == HK_BCAST ? BCAST_SYNCS : CALL_SYNCS;
+    const size_t half_bytes = call->bytes / 2 + sizeof(long long); /* required by the standard, in elements */
+    const size_t least_bytes = SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(long long);
+    shmem_call_t *own = calloc(1, sizeof *own);
+    if (own == NULL) {
+        return hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
+    }
+    own->work_stride = (half_bytes > least_bytes ? half_bytes : least_bytes) / 16 * 16 + 16;
+    own->words = call->own_bytes / CALL_WORD_BYTES;
+    own->words = call->operation == HK_ALLTOALL ? call->bytes / CALL_WORD_BYTES : own->words;
+    own->reduce = reduce_of(call->type, call->reduction);
+    own->sync = shmem_malloc(syncs * SYNC_WORDS * sizeof *own->sync);
+    own->work = shmem_malloc(CALL_SYNCS * own->work_stride);
+    call->own = own;
+    if (own->sync == NULL || own->work == NULL) {
+        return hk_fail(HK_ERR_MEMORY, ctx->rank, "%s: no symmetric memory for its collectives", ctx->tp->name);
+    }
+    for (size_t i = 0; i < syncs * SYNC_WORDS; i++) {
+        own->sync[i] = SHMEM_SYNC_VALUE;
+    }
+    call->run = run_of(call->operation);
+    shmem_barrier_all(); /* before any rank's first call */
+    return HK_OK;
+}
+
+void hk_shmem_drop_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    shmem_call_t *own = call->own;
+    (void)ctx;
+    shmem_free(own->work);
+    shmem_free(own->sync);
+    free(own);
+    call->own = NULL;
+}
