@@ -1,4 +1,5 @@
-/* Portable algorithms of collective operations, over the messages of any transport: one table.
+/* Portable algorithms of collective operations, over the messages of any transport: one table, rows X. Rows P do the
+ * operation by one or two others of the library's own, which it should not be slower than (parts.c).
  *
  * To add one: a function in the file of its operation, and its row below. Rows are in the order of `list`; the first
  * is the one of algorithm=auto where the transport has no implementation of its own. Each function cites its source.
@@ -31,60 +32,73 @@ typedef enum hk_reqs {
 typedef enum hk_sizes { HK_SIZES_ANY, HK_SIZES_EVEN, HK_SIZES_POWER_OF_TWO } hk_sizes_t;
 
 // clang-format off
-#define HK_BARRIER_ALGORITHMS(X)                                                              \
+#define HK_BARRIER_ALGORITHMS(X, P)                                                              \
     X("dissemination", hk_barrier_dissemination, NONE, PAIR, ANY)                             \
-    X("binomial", hk_barrier_binomial, NONE, PAIR, ANY)
-#define HK_BCAST_ALGORITHMS(X)                                                                \
+    X("binomial", hk_barrier_binomial, NONE, PAIR, ANY)                                       \
+    P("allreduce", ALLREDUCE, NO_OPERATION, NONE)
+#define HK_BCAST_ALGORITHMS(X, P)                                                                \
     X("binomial", hk_bcast_binomial, NONE, PAIR, ANY)                                         \
     X("linear", hk_bcast_linear, NONE, ALL, ANY)                                              \
     X("chain", hk_bcast_chain, NONE, PAIR, ANY)                                               \
     X("scatter-allgather", hk_bcast_scatter_allgather, NONE, PAIR, ANY)
-#define HK_REDUCE_ALGORITHMS(X)                                                               \
+#define HK_REDUCE_ALGORITHMS(X, P)                                                               \
     X("binomial", hk_reduce_binomial, VECTORS, PAIR, ANY)                                     \
     X("linear", hk_reduce_linear, VECTORS, PAIR, ANY)                                          \
     X("chain", hk_reduce_chain, VECTORS, PAIR, ANY)                                           \
-    X("rabenseifner", hk_reduce_rabenseifner, VECTORS, PAIR, ANY)
-#define HK_ALLREDUCE_ALGORITHMS(X)                                                            \
+    X("rabenseifner", hk_reduce_rabenseifner, VECTORS, PAIR, ANY)                             \
+    P("allreduce", ALLREDUCE, NO_OPERATION, VECTOR)
+#define HK_ALLREDUCE_ALGORITHMS(X, P)                                                            \
     X("doubling", hk_allreduce_doubling, VECTOR, PAIR, ANY)                                   \
     X("ring", hk_allreduce_ring, VECTOR, PAIR, ANY)                                           \
     X("rabenseifner", hk_allreduce_rabenseifner, VECTOR, PAIR, ANY)                           \
-    X("linear", hk_allreduce_linear, VECTOR, PAIR, ANY)
-#define HK_GATHER_ALGORITHMS(X)                                                               \
+    X("linear", hk_allreduce_linear, VECTOR, PAIR, ANY)                                       \
+    P("parts", REDUCE, BCAST, NONE)
+#define HK_GATHER_ALGORITHMS(X, P)                                                               \
     X("binomial", hk_gather_binomial, BLOCKS, PAIR, ANY)                                      \
-    X("linear", hk_gather_linear, NONE, ALL, ANY)
-#define HK_SCATTER_ALGORITHMS(X)                                                              \
+    X("linear", hk_gather_linear, NONE, ALL, ANY)                                             \
+    P("allgather", ALLGATHER, NO_OPERATION, NONE)                                             \
+    P("gatherv", GATHERV, NO_OPERATION, NONE)
+#define HK_SCATTER_ALGORITHMS(X, P)                                                              \
     X("binomial", hk_scatter_binomial, BLOCKS, PAIR, ANY)                                     \
-    X("linear", hk_scatter_linear, NONE, ALL, ANY)
-#define HK_ALLGATHER_ALGORITHMS(X)                                                            \
+    X("linear", hk_scatter_linear, NONE, ALL, ANY)                                            \
+    P("bcast", BCAST, NO_OPERATION, BLOCKS)                                                   \
+    P("scatterv", SCATTERV, NO_OPERATION, NONE)
+#define HK_ALLGATHER_ALGORITHMS(X, P)                                                            \
     X("ring", hk_allgather_ring, NONE, PAIR, ANY)                                             \
     X("bruck", hk_allgather_bruck, BLOCKS, PAIR, ANY)                                         \
     X("doubling", hk_allgather_doubling, NONE, PAIR, POWER_OF_TWO)                            \
     X("neighbour", hk_allgather_neighbour, NONE, PAIR, EVEN)                                  \
-    X("linear", hk_allgather_linear, NONE, ALL, ANY)
-#define HK_ALLTOALL_ALGORITHMS(X)                                                             \
+    X("linear", hk_allgather_linear, NONE, ALL, ANY)                                          \
+    P("parts", GATHER, BCAST, NONE)                                                           \
+    P("allgatherv", ALLGATHERV, NO_OPERATION, NONE)
+#define HK_ALLTOALL_ALGORITHMS(X, P)                                                             \
     X("flat", hk_alltoall_flat, NONE, ALL, ANY)                                               \
     X("linear", hk_alltoall_linear, NONE, ALL, ANY)                                           \
     X("pairwise", hk_alltoall_pairwise, NONE, PAIR, ANY)                                      \
-    X("bruck", hk_alltoall_bruck, BLOCKS, PAIR, ANY)
-#define HK_ALLTOALLV_ALGORITHMS(X)                                                            \
+    X("bruck", hk_alltoall_bruck, BLOCKS, PAIR, ANY)                                          \
+    P("alltoallv", ALLTOALLV, NO_OPERATION, NONE)
+#define HK_ALLTOALLV_ALGORITHMS(X, P)                                                            \
     X("linear", hk_alltoall_linear, NONE, ALL, ANY)                                           \
     X("pairwise", hk_alltoall_pairwise, NONE, PAIR, ANY)
-#define HK_REDUCE_SCATTER_ALGORITHMS(X)                                                       \
+#define HK_REDUCE_SCATTER_ALGORITHMS(X, P)                                                       \
     X("pairwise", hk_reduce_scatter_pairwise, VECTORS, PAIR, ANY)                             \
     X("ring", hk_reduce_scatter_ring, VECTORS, PAIR, ANY)                                     \
-    X("halving", hk_reduce_scatter_halving, VECTORS, PAIR, POWER_OF_TWO)
-#define HK_SCAN_ALGORITHMS(X)                                                                 \
+    X("halving", hk_reduce_scatter_halving, VECTORS, PAIR, POWER_OF_TWO)                      \
+    P("parts", REDUCE, SCATTERV, VECTOR)
+#define HK_SCAN_ALGORITHMS(X, P)                                                                 \
     X("doubling", hk_scan_doubling, VECTORS, PAIR, ANY)                                       \
-    X("linear", hk_scan_linear, VECTORS, PAIR, ANY)
-#define HK_REDUCE_LOCAL_ALGORITHMS(X)                                                         \
+    X("linear", hk_scan_linear, VECTORS, PAIR, ANY)                                           \
+    P("exscan", EXSCAN, REDUCE_LOCAL, NONE)
+#define HK_REDUCE_LOCAL_ALGORITHMS(X, P)                                                         \
     X("portable", hk_reduce_local_portable, NONE, PAIR, ANY)
-#define HK_NEIGHBOR_ALGORITHMS(X)                                                             \
+#define HK_NEIGHBOR_ALGORITHMS(X, P)                                                             \
     X("linear", hk_neighbor_linear, NONE, ALL, ANY)                                           \
     X("in-turn", hk_neighbor_in_turn, NONE, ALL, ANY)
 
 /* The words of the option algorithm, after auto and native. */
 #define HK_ALGORITHM_WORD(word, function, room, reqs, sizes) "|" word
-#define HK_ALGORITHM_WORDS(LIST) "auto|native" LIST(HK_ALGORITHM_WORD)
+#define HK_PARTS_WORD(word, first, second, room) "|" word
+#define HK_ALGORITHM_WORDS(LIST) "auto|native" LIST(HK_ALGORITHM_WORD, HK_PARTS_WORD)
 // clang-format on
 
 typedef struct hk_algorithm {
@@ -93,10 +107,17 @@ typedef struct hk_algorithm {
     hk_room_t room;
     hk_reqs_t reqs;
     hk_sizes_t sizes;
+    hk_operation_t parts[2]; /* of the library, in their order; none: portable */
 } hk_algorithm_t;
 
 /* The algorithms of an operation, in the order of the table; ends with a NULL name. */
 const hk_algorithm_t *hk_algorithms_of(hk_operation_t operation);
+
+/* The same operation by parts: whether the library has them, made of the call's buffers, and dropped. */
+bool hk_parts_fit(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm, char *why,
+                  size_t len);
+hk_status_t hk_parts_make(hk_ctx_t *ctx, hk_call_t *call, const hk_algorithm_t *algorithm);
+void hk_parts_drop(hk_ctx_t *ctx, hk_call_t *call);
 
 /* Called by others than the table, too. */
 hk_status_t hk_barrier_dissemination(hk_ctx_t *ctx, hk_call_t *call);

@@ -19,9 +19,12 @@
 // clang-format on
 
 #define DECLARE(word, function, room, reqs, sizes) hk_status_t function(hk_ctx_t *ctx, hk_call_t *call);
-#define DECLARE_ALL(LIST, key) LIST(DECLARE)
-#define ROW(word, function, room, reqs, sizes) {word, function, HK_ROOM_##room, HK_REQS_##reqs, HK_SIZES_##sizes},
-#define TABLE(LIST, key) static const hk_algorithm_t key##_algorithms[] = {LIST(ROW){.name = NULL}};
+#define DECLARE_NONE(word, first, second, room)
+#define DECLARE_ALL(LIST, key) LIST(DECLARE, DECLARE_NONE)
+#define ROW(word, function, room, reqs, sizes) {word, function, HK_ROOM_##room, HK_REQS_##reqs, HK_SIZES_##sizes, {HK_NO_OPERATION}},
+#define PARTS_ROW(word, first, second, room)                                                                           \
+    {word, NULL, HK_ROOM_##room, HK_REQS_PAIR, HK_SIZES_ANY, {HK_##first, HK_##second}},
+#define TABLE(LIST, key) static const hk_algorithm_t key##_algorithms[] = {LIST(ROW, PARTS_ROW){.name = NULL}};
 
 LISTS(DECLARE_ALL)
 LISTS(TABLE)

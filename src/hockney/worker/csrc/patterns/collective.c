@@ -26,6 +26,7 @@ enum { NEAR_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
 typedef struct collective_state {
     hk_call_t call;
     hk_asked_t asked;
+    const hk_algorithm_t *algorithm; /* NULL: the transport's own */
     hk_status_t (*loop)(hk_run_t *run, uint64_t reps);
     unsigned char *out, *in; /* of copy 0 */
     size_t out_stride, in_stride, room_bytes;
@@ -432,7 +433,7 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
     state->out_stride = strided(sizes.out_bytes);
     state->in_stride = strided(sizes.in_bytes);
     state->room_bytes = strided(sizes.room_bytes);
-    state->has_own_block = algorithm == NULL || strcmp(algorithm->name, "flat") != 0;
+    state->has_own_block = algorithm == NULL || algorithm->run != hk_alltoall_flat;
     state->out = run->out;
     state->in = run->in;
     state->arrivals = (uint64_t)(unsigned)ctx->rank << 32;
@@ -441,10 +442,13 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
     call->work = run->in + state->copies * state->in_stride;
     call->reqs = run->reqs;
     call->own_bytes = sizes.out_bytes;
-    if (algorithm != NULL) {
-        call->run = algorithm->run;
-    } else {
+    state->algorithm = algorithm;
+    if (algorithm == NULL) {
         HK_TRY(ctx->tp->make_call(ctx, call));
+    } else if (algorithm->parts[0] != HK_NO_OPERATION) {
+        HK_TRY(hk_parts_make(ctx, call, algorithm));
+    } else {
+        call->run = algorithm->run;
     }
     state->loop = state->asked.start != HK_START_STREAM ? loop_together
                   : call->wait != NULL                  ? loop_parts
@@ -457,8 +461,8 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
 hk_status_t hk_collective_finish(hk_run_t *run)
 {
     collective_state_t *state = run->state;
-    if (run->ctx->tp->drop_call != NULL && state->call.own != NULL) {
-        run->ctx->tp->drop_call(run->ctx, &state->call);
+    if (state->call.own != NULL) {
+        (state->algorithm != NULL ? hk_parts_drop : run->ctx->tp->drop_call)(run->ctx, &state->call);
     }
     return HK_OK;
 }

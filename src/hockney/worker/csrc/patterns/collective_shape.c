@@ -93,11 +93,13 @@ bool hk_gets_blocks(hk_operation_t operation)
     }
 }
 
-/* Uneven blocks have the sum of even ones, but for rounding. linear: block i is i + 1 times as large as block 0.
+/* Uneven blocks are whole words of 4 B, which OpenSHMEM's count, and elements; they have the sum of even ones, but for
+ * rounding. linear: block i is i + 1 times as large as block 0.
  * one-big: the last block has all. In an exchange each rank has all sizes: a rank's i-th is the next one's (i - 1)-th. */
 size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, int to)
 {
-    const size_t size = (size_t)call->size, grain = hk_type_bytes[call->type];
+    const size_t size = (size_t)call->size, element = hk_type_bytes[call->type];
+    const size_t grain = element > 4 ? element : 4;
     const bool is_exchange = hk_gives_blocks(call->operation) && hk_gets_blocks(call->operation);
     const bool is_givers = !hk_gives_blocks(call->operation);
     const size_t place = (size_t)(is_exchange ? (from + to) % call->size : is_givers ? from : to);
@@ -141,7 +143,8 @@ const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked)
 bool hk_collective_native(const hk_run_t *run)
 {
     const hk_asked_t asked = hk_asked_of(run);
-    return hk_chosen(run, &asked) == NULL;
+    const hk_algorithm_t *algorithm = hk_chosen(run, &asked);
+    return algorithm == NULL || algorithm->parts[0] != HK_NO_OPERATION;
 }
 
 size_t hk_collective_grain(const hk_run_t *run)
@@ -172,6 +175,31 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     return !hk_is_near(asked->operation) || hk_grid_fits(&in_group, why, len);
 }
 
+/* Blocks of any sizes need operations that take them, or all blocks as one vector. */
+static bool takes_uneven(hk_operation_t part)
+{
+    return part == HK_NO_OPERATION || part == HK_BCAST || part == HK_REDUCE || hk_is_vector(part);
+}
+
+static bool fits_parts(const hk_run_t *run, const hk_asked_t *asked, const hk_algorithm_t *algorithm, char *why,
+                       size_t len)
+{
+    const hk_call_t call = hk_call_of(run, asked);
+    const hk_operation_t *parts = algorithm->parts;
+    const bool is_uneven = asked->counts != HK_COUNTS_EQUAL;
+    if (parts[0] == asked->operation) {
+        snprintf(why, len, "algorithm=%s is %s itself: use algorithm=native", algorithm->name, run->pattern->name);
+        return false;
+    }
+    if (is_uneven && !(takes_uneven(parts[0]) && takes_uneven(parts[1]))) {
+        snprintf(why, len, "algorithm=%s has blocks of one size: leave counts= out", algorithm->name);
+        return false;
+    }
+    snprintf(why, len, "algorithm=%s keeps to one pair of buffers: leave data=fresh and inplace=yes out",
+             algorithm->name);
+    return asked->fresh == 0 && asked->in_place == 0 && hk_parts_fit(run->ctx->tp, &call, algorithm, why, len);
+}
+
 static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk_algorithm_t *algorithm, char *why,
                           size_t len)
 {
@@ -189,6 +217,9 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
         snprintf(why, len, "form=%s needs the library's own %s, and %s has no %s", forms[asked->form], name,
                  run->ctx->tp->name, lacks);
         return false;
+    }
+    if (algorithm->parts[0] != HK_NO_OPERATION) {
+        return fits_parts(run, asked, algorithm, why, len);
     }
     if (!hk_algorithm_takes(algorithm, call.size, &what)) {
         snprintf(why, len, "algorithm=%s of %s needs %s, not %d", algorithm->name, name, what, call.size);

@@ -144,6 +144,20 @@ static const call_hook_t call_hooks[HK_OPERATIONS][2] = {MPI_OPERATIONS(RUN_ROW)
 
 /* ---- what the library has ----------------------------------------------------------------------------------------- */
 
+/* MPICH 4.0 and 4.1 name the type, and end a job that adds with it. */
+#if defined(MPIX_C_FLOAT16) && (!defined(MPICH_NUMVERSION) || MPICH_NUMVERSION >= 40200300)
+#define FLOAT16 MPIX_C_FLOAT16
+#else
+#define FLOAT16 MPI_DATATYPE_NULL
+#endif
+#if defined(MPIX_BFLOAT16)
+#define BFLOAT16 MPIX_BFLOAT16
+#elif defined(MPIX_C_BF16)
+#define BFLOAT16 MPIX_C_BF16
+#else
+#define BFLOAT16 MPI_DATATYPE_NULL
+#endif
+
 /* MPI_DATATYPE_NULL: the library has none. Half-precision types are extensions. */
 static MPI_Datatype type_of(hk_type_t type)
 {
@@ -169,19 +183,9 @@ static MPI_Datatype type_of(hk_type_t type)
     case HK_FLOAT64:
         return MPI_DOUBLE;
     case HK_FLOAT16:
-#if defined(MPIX_C_FLOAT16)
-        return MPIX_C_FLOAT16;
-#else
-        return MPI_DATATYPE_NULL;
-#endif
+        return FLOAT16;
     case HK_BFLOAT16:
-#if defined(MPIX_BFLOAT16)
-        return MPIX_BFLOAT16;
-#elif defined(MPIX_C_BF16)
-        return MPIX_C_BF16;
-#else
-        return MPI_DATATYPE_NULL;
-#endif
+        return BFLOAT16;
     case HK_TYPES:
         break;
     }
@@ -214,7 +218,7 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
         (void)snprintf(why, len, "reduce_local but a blocking one");
         return false;
     }
-    if (hk_reduces(call->operation) && type_of(call->type) == MPI_DATATYPE_NULL) {
+    if (type_of(call->type) == MPI_DATATYPE_NULL) {
         (void)snprintf(why, len, "%s: it is no type of this library", hk_type_names[call->type]);
         return false;
     }
