@@ -24,12 +24,6 @@ from hockney.worker.points import RunOptions
 from hockney.worker.starters import check_launcher, refuse_outside_slurm
 from hockney.worker.words import check_words
 
-_LIST_PATTERNS = ("hockney", "list", "patterns")
-_COLLECTIVES = {  # of MPI and others, which no pattern measures under this name
-    *("allgather", "allgatherv", "alltoallv", "bcast", "broadcast", "exscan", "gather", "gatherv", "reduce"),
-    *("reduce_scatter", "reducescatter", "scan", "scatter", "scatterv", "all_gather", "all_reduce", "all_to_all"),
-}
-
 
 def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
     """A suite, patterns with commas between them (see pattern_suite), or a file. Raises UsageError."""
@@ -47,9 +41,6 @@ def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
         return pattern_suite(*words, with_all_ranks=spread)
     if Path(strange).is_file():
         raise UsageError(f"{strange} is not a suite: the name of a suite's file ends in .toml")
-    if strange.lower() in _COLLECTIVES:
-        known = "alltoall, allreduce, multicast (broadcast), barrier"
-        raise UsageError(f"hockney has no {strange}. Collectives: {known}; for all patterns", argv=_LIST_PATTERNS)
     if len(words) > 1:
         raise unknown("pattern", strange, patterns, listed_by=("hockney", "list"))
     catalogue = load()

@@ -52,11 +52,12 @@ class OptionInfo:
 class PatternInfo(PatternTraits):
     """A pattern as the worker describes it (docs/protocol.md). `ranks` is (least, most or 0, a multiple of).
 
-    `senders`: the option for the number of ranks besides rank 0 that only send; at least one more must receive.
+    `kind`: the group in which lists show it. `senders`: the option for the number of ranks besides rank 0 that only send; at least one more must receive.
     `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 
     name: str
+    kind: str
     needs: frozenset[str]
     ranks: tuple[int, int, int]
     timed: str
@@ -116,7 +117,6 @@ class TransportInfo(TransportTraits):
     executable: Path
     worker_name: str  # its name in the worker
     library: Library | None = None
-    grain_bytes: int = 0
     model: Model | None = None
 
 

@@ -115,18 +115,28 @@ _CHOICES = {
     ),
     "mpi@mpich": ("MPIR_CVAR_{1}_INTRA_ALGORITHM", ""),
 }
-_PARTS = ("portable", "native parts")  # algorithms made of other operations of the library
+# Algorithms that are made of other collectives of the library; all others are made of its messages.
+_OF_COLLECTIVES = frozenset(
+    ("parts", "allreduce", "allgather", "allgatherv", "alltoallv", "bcast", "exscan", "gatherv", "scatterv")
+)
 
 
 @dataclass(frozen=True)
 class _Made:
-    """A collective's time and that of its parts at one size; `parts` is an algorithm in _PARTS, or "round trips"."""
+    """A collective's time and that of its parts at one size, which are made by an algorithm or, "", are round trips."""
 
     curve: MeasuredCurve
     bytes: int
     time_ns: Estimate
     parts_ns: Estimate
-    parts: str
+    algorithm: str
+
+    @property
+    def parts(self) -> str:
+        """What the parts are."""
+        if not self.algorithm:
+            return "round trips"
+        return "collectives" if self.algorithm in _OF_COLLECTIVES else "messages"
 
     @property
     def ratio(self) -> Estimate:
@@ -151,6 +161,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         **({"size_bytes": worst.bytes} if worst.bytes else {}),
         "time_ns": worst.time_ns,
         "parts": worst.parts,
+        **({"algorithm": worst.algorithm} if worst.algorithm else {}),
         "parts_ns": worst.parts_ns,
         "slower_ratio": worst.ratio,
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
@@ -162,7 +173,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
 
 def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:
     """The fix that chooses another algorithm, and lists them if possible; None for other libraries."""
-    name = {"broadcast": "bcast"}.get(curve.pattern, curve.pattern)
+    name = curve.pattern
     for library, (variable, command) in _CHOICES.items():
         if curve.transport.startswith(library):
             argv = tuple(own_command(command, launcher).split())
@@ -174,16 +185,16 @@ def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:
 def _by_algorithm(reading: Reading) -> Iterator[_Made]:
     """Collectives of the library and the same by another algorithm: both are timed in the same way."""
     natives = [curve for curve in reading.curves if curve.algorithm == "native" and not curve.oversubscribed]
-    others = [(curve, curve.algorithm) for curve in reading.curves if curve.algorithm in _PARTS]
-    for whole, (other, parts) in itertools.product(natives, others):
+    others = [(curve, curve.algorithm) for curve in reading.curves if curve.algorithm not in (None, "native")]
+    for whole, (other, algorithm) in itertools.product(natives, others):
         if whole.pattern != other.pattern or not is_like(whole, other) or _options(whole) != _options(other):
             continue
         # The library's alltoall copies the own block too, which is taken to cost as much as another message.
-        blocks = whole.ranks / (whole.ranks - 1) if whole.pattern == "alltoall" else 1.0
+        blocks = whole.ranks / (whole.ranks - 1) if algorithm == "flat" else 1.0
         for point in whole.points:
             time = other.at(point.bytes)
-            if time is not None:
-                yield _Made(whole, point.bytes, point.time_ns, time * blocks, parts)
+            if time is not None and algorithm:
+                yield _Made(whole, point.bytes, point.time_ns, time * blocks, algorithm)
 
 
 def _options(curve: MeasuredCurve) -> list[tuple[str, str]]:
@@ -193,10 +204,10 @@ def _options(curve: MeasuredCurve) -> list[tuple[str, str]]:
 def _barriers(reading: Reading) -> Iterator[_Made]:
     """Dissemination: log2 P rounds of half a round trip each. Used only without a measured barrier by messages."""
     barriers = reading.of("barrier")
-    by_messages = [(curve.job, curve.state) for curve in barriers if curve.algorithm == "portable"]
+    by_messages = [(curve.job, curve.state) for curve in barriers if curve.algorithm not in (None, "native")]
     pingpongs = [curve for curve in reading.of("pingpong") if not curve.option("source") and not curve.option("target")]
     for whole, pingpong in itertools.product(barriers, pingpongs):
         is_same = (whole.transport, whole.state) == (pingpong.transport, pingpong.state)
         if is_same and whole.points and (whole.job, whole.state) not in by_messages:
             time = pingpong.points[0].time_ns * math.ceil(math.log2(whole.ranks))
-            yield _Made(whole, 0, whole.points[0].time_ns, time, "round trips")
+            yield _Made(whole, 0, whole.points[0].time_ns, time, "")

@@ -136,7 +136,8 @@ def _curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | None) 
     note = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
     name = at_rate(point, 0).text(names.get(point.transport, point.transport))
     note = ", rates offered" * (point.rate_hz > 0) + note
-    yield Title(f"{name}{f', {algorithm} algorithm' if algorithm else ''}{note}")
+    is_new = algorithm and "algorithm" not in dict(point.options)  # what `auto` has chosen
+    yield Title(f"{name}{f', {algorithm} algorithm' if is_new else ''}{note}")
     known = {column: [*map(text, rows)] for kind, column, text in _COLUMNS if kind in kinds}
     shown = {column: cells for column, cells in known.items() if any(cells)}
     yield Table([*shown], [list(cells) for cells in zip(*shown.values(), strict=True)])

@@ -142,6 +142,7 @@ def _pattern(pattern: PatternInfo, cpus: int) -> Entry:
         {**asdict(option), **({"min": None, "max": None} if option.choices else {})} for option in pattern.options
     ]
     more = {
+        "kind": pattern.kind,
         "ranks": {"least": least, "most": most or None, "multiple_of": step},
         "needs": sorted(pattern.needs),
         "timed": pattern.timed,
@@ -231,10 +232,20 @@ def inventory_document(inventory: Inventory, kind: str | None) -> Iterator[Block
         yield from _matrix_blocks(inventory.matrix)
     elif kind == "machines":
         yield from _machines(inventory.machines)
+    elif kind == "patterns":
+        for of_kind, patterns in _by_kind(inventory.patterns).items():
+            yield Title(of_kind.capitalize())
+            yield from _items(patterns)
+        yield from _options(inventory.patterns)
     else:
         yield from _items(getattr(inventory, kind))
-    if kind == "patterns":
-        yield from _options(inventory.patterns)
+
+
+def _by_kind(patterns: Sequence[Entry]) -> dict[str, list[Entry]]:
+    kinds: dict[str, list[Entry]] = {}
+    for pattern in patterns:
+        kinds.setdefault(pattern.more["kind"], []).append(pattern)
+    return kinds
 
 
 def _items(items: Sequence[Entry]) -> Iterator[Block]:
@@ -290,13 +301,27 @@ def _machines(machines: Sequence[Entry]) -> Iterator[Block]:
 
 
 def _options(patterns: Sequence[Entry]) -> Iterator[Block]:
-    rows = []
+    """Each option once, with the patterns that have it: those of a kind by its word, if nearly all have it."""
+    owners: dict[tuple[str, str, str, str], set[str]] = {}
     for pattern in patterns:
         for option in pattern.more["options"]:
             values = "|".join(option["choices"]) or f"{option['min']} to {option['max']}"
-            rows.append([pattern.name, option["name"], values, option["default"], option["help"]])
+            row = (option["name"], values, option["default"], option["help"])
+            owners.setdefault(row, set()).add(pattern.name)
+    kinds = {kind: {entry.name for entry in entries} for kind, entries in _by_kind(patterns).items()}
+    rows = []
+    for (name, *row), names in owners.items():
+        known, left = [], set(names)
+        for kind, members in kinds.items():
+            without = [entry.name for entry in patterns if entry.name in members - names]
+            if len(members) > 2 * len(without) + 1:
+                known.append(f"{kind} but {', '.join(without)}" if without else kind)
+                left -= members
+        rows.append([name, *row, "; ".join([*known, *(entry.name for entry in patterns if entry.name in left)])])
+    texts = [Column(title, wrap=True) for title in ("values", "what", "patterns")]
+    columns = ["option", texts[0], "default", *texts[1:]]
     yield Title("Options of patterns")
-    yield Table(["pattern", "option", "values", "default", Column("what", wrap=True)], rows)
+    yield Table(columns, rows)
 
 
 def _matrix_blocks(matrix: Mapping[str, Mapping[str, Pairing]]) -> Iterator[Block]:

@@ -13,8 +13,8 @@ from fractions import Fraction
 from hockney.results.formats.output import Format, Output, OutputTable, curves, number_said
 
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
-_PATTERNS = {"sendrecv": "ring", "bcast": "multicast"} | {
-    name: name for name in ("pingpong", "allreduce", "alltoall", "barrier")
+_PATTERNS = {"sendrecv": "ring"} | {
+    name: name for name in ("pingpong", "allreduce", "alltoall", "barrier", "bcast")
 }  # with the same definition
 _TIMED = {"t[usec]": "root", "t_avg[usec]": "mean"}  # in other columns the slowest rank
 _RATES = {"sendrecv": Fraction(2), "exchange": Fraction(4)}  # sizes that the rate counts in t_max

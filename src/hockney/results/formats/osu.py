@@ -20,7 +20,7 @@ PATTERNS = {
     "Multiple Bandwidth / Message Rate": ("pairs", "sources"),
     "Allreduce Latency": ("allreduce", "mean"),
     "All-to-All Personalized Exchange Latency": ("alltoall", "mean"),
-    "Broadcast Latency": ("multicast", "mean"),
+    "Broadcast Latency": ("bcast", "mean"),
     "Barrier Latency": ("barrier", "mean"),
 }
 _OF_TWO = "pingpong|oneway|twoway|osu_(put|get|acc)"

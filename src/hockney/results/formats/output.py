@@ -153,7 +153,7 @@ class Format:
 
 
 WINDOWED = ("oneway", "twoway", "pairs")
-_NATIVE = ("alltoall", "allreduce", "multicast", "barrier")
+_NATIVE = ("alltoall", "allreduce", "bcast", "barrier")
 # busbw / algbw on n ranks (doc/PERFORMANCE.md of nccl-tests); of other collectives it is 1.
 _BUSBW = {"allreduce": 2} | dict.fromkeys(
     ("nccl_all_gather", "nccl_reduce_scatter", "nccl_alltoall", "nccl_gather", "nccl_scatter"), 1
@@ -178,7 +178,7 @@ def definition(
         "ring": (1, ranks),
         "alltoall": (1, ranks * others),
         "allreduce": (1, 2 * others),
-        "multicast": (1, others),
+        "bcast": (1, others),
         "barrier": (1, 0),
     }.get(pattern, (1, 1))
     return Definition(timed, divisor, messages * size_bytes, messages, native)
@@ -267,9 +267,8 @@ def curves(
             if before and not repeats:
                 raise FormatError(f"line {line} repeats the size of line {before.line}: {one.bytes} B")
             rows[one.bytes] = replace(before, times_ns=before.times_ns + one.times_ns) if before else one
-    native = {"algorithm": "native"} if base.pattern == "multicast" else {}
     return [
-        replace(base, options={**base.options, **native, **dict(own_options)}, rate=rate, rows=list(rows.values()))
+        replace(base, options={**base.options, **dict(own_options)}, rate=rate, rows=list(rows.values()))
         for (own_options, rate), rows in found.items()
     ]
 

@@ -33,11 +33,13 @@ static void put_options(hk_answer_t *answer, const hk_pattern_t *pattern)
 
 static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
 {
+    static const char *const kinds[] = {"point-to-point", "collectives", "one-sided", "farms", "applications", "machine"};
     static const char *const laws[] = {NULL, "messages", "rounds", "senders", "constant"};
     static const char *const links[] = {NULL, "ends", "halves", "ring", "round"};
     hk_answer_open(answer, NULL, '{');
     hk_answer_string(answer, "name", pattern->name);
     hk_answer_string(answer, "summary", pattern->summary);
+    hk_answer_string(answer, "kind", kinds[pattern->kind]);
     put_caps(answer, "needs", pattern->needs);
     hk_answer_open(answer, "ranks", '[');
     hk_answer_signed(answer, NULL, pattern->ranks_min);

@@ -37,6 +37,16 @@ typedef enum hk_links {
     HK_LINKS_ROUND,  /* the pairs of one round of a tournament, all at once */
 } hk_links_t;
 
+/* Where lists show a pattern. */
+typedef enum hk_kind {
+    HK_KIND_POINT_TO_POINT,
+    HK_KIND_COLLECTIVE,
+    HK_KIND_ONE_SIDED,
+    HK_KIND_FARM,
+    HK_KIND_APPLICATION,
+    HK_KIND_MACHINE, /* memory and clocks */
+} hk_kind_t;
+
 /* An integer, or one of several words separated by '|'. The value of a word is its index. */
 typedef struct hk_option {
     const char *name;
@@ -93,6 +103,7 @@ typedef struct hk_expected {
 typedef struct hk_pattern {
     const char *name;
     const char *summary;
+    hk_kind_t kind;
     uint32_t needs; /* HK_CAP_*, unless `native` makes them unnecessary */
     /* ranks_max 0: no limit; ranks_step 0: 1. On hosts it has a rank on each by default, unless ranks_min is 1 or
      * `links` are ENDS. */

@@ -101,6 +101,7 @@ static bool clocks_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_
 
 const hk_pattern_t hk_pattern_clocks = {
     .name = "clocks",
+    .kind = HK_KIND_MACHINE,
     .summary = "each rank compares its clock with its parent's in a tree; the slowest rank's time",
     .needs = HK_CAP_SEND | HK_CAP_PAYLOAD,
     .ranks_min = 2,

@@ -33,7 +33,7 @@ enum { ARRIVAL_US_MAX = 1000000, GROUPS_MAX = 2048, TESTS_MAX = 10000 };
 #define OPTIONS_GRID HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), {"nz", NULL, 1, 0, 1048576, "same"}
 
 #define HOOKS                                                                                                   \
-    .timed = HK_TIMED_SLOWEST, .stream = true, .fits = hk_collective_fits, .native = hk_collective_native,      \
+    .kind = HK_KIND_COLLECTIVE, .timed = HK_TIMED_SLOWEST, .stream = true, .fits = hk_collective_fits, .native = hk_collective_native,      \
     .plan = hk_collective_plan, .prepare = hk_collective_prepare, .finish = hk_collective_finish,               \
     .repeat = hk_collective_repeat, .counter = hk_collective_counter
 #define HOOKS_DATA HOOKS, .grain = hk_collective_grain, .fill = hk_collective_fill, .expected = hk_collective_expected

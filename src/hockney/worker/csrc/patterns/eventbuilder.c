@@ -73,6 +73,7 @@ static const hk_farm_kind_t eventbuilder = {.per_sender = 1,
 
 const hk_pattern_t hk_pattern_eventbuilder = {
     .name = "eventbuilder",
+    .kind = HK_KIND_FARM,
     .summary = "readouts send the fragments of each event to one of the builders, in turn; time per event",
     .own = &eventbuilder,
     .option = {HK_FARM_OPTIONS,

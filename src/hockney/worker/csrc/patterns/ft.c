@@ -290,6 +290,7 @@ static hk_status_t ft_finish(hk_run_t *run)
 
 const hk_pattern_t hk_pattern_ft = {
     .name = "ft",
+    .kind = HK_KIND_APPLICATION,
     .summary =
         "NAS Parallel Benchmark FT: a 3-D Fourier transform over all-to-all, checksums verified; time of the benchmark",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD,

@@ -23,6 +23,7 @@ static bool get_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_
 
 const hk_pattern_t hk_pattern_get = {
     .name = "get",
+    .kind = HK_KIND_ONE_SIDED,
     .summary = "one rank reads the memory of another; time per get on the reader's side",
     .needs = HK_CAP_ONE_SIDED,
     .ranks_min = 2,

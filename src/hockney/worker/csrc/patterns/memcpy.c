@@ -38,6 +38,7 @@ static bool memcpy_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
 
 const hk_pattern_t hk_pattern_memcpy = {
     .name = "memcpy",
+    .kind = HK_KIND_MACHINE,
     .summary = "one rank copies one local buffer to another; time per copy",
     .ranks_min = 1,
     .ranks_max = 1,

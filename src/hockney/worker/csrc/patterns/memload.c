@@ -138,6 +138,7 @@ static hk_status_t memload_repeat(hk_run_t *run, uint64_t reps)
 
 const hk_pattern_t hk_pattern_memload = {
     .name = "memload",
+    .kind = HK_KIND_MACHINE,
     .summary = "one rank reads a working set of the given size; time per load",
     .ranks_min = 1,
     .ranks_max = 1,

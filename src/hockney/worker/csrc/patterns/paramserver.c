@@ -121,6 +121,7 @@ static bool paramserver_expected(const hk_run_t *run, size_t i, hk_expected_t *e
 
 const hk_pattern_t hk_pattern_paramserver = {
     .name = "paramserver",
+    .kind = HK_KIND_APPLICATION,
     .summary = "workers push gradients to parameter servers, which add them up and send the sum back; slowest rank",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,

@@ -65,6 +65,7 @@ static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
 
 const hk_pattern_t hk_pattern_pullfarm = {
     .name = "pullfarm",
+    .kind = HK_KIND_FARM,
     .summary = "rank 0 notifies an event's receiver, which requests all fragments and reports; time per event",
     .law = HK_LAW_SENDERS,
     .own = &pullfarm,

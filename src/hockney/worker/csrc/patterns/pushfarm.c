@@ -7,6 +7,7 @@ static const hk_farm_kind_t pushfarm = {
 
 const hk_pattern_t hk_pattern_pushfarm = {
     .name = "pushfarm",
+    .kind = HK_KIND_FARM,
     .summary =
         "rank 0 notifies all senders of an event, they send fragments to its receiver, which reports; time per event",
     .law = HK_LAW_SENDERS,

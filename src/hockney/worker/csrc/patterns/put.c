@@ -33,6 +33,7 @@ static bool put_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_
 
 const hk_pattern_t hk_pattern_put = {
     .name = "put",
+    .kind = HK_KIND_ONE_SIDED,
     .summary = "one rank writes into the memory of another; time per put on the writer's side",
     .needs = HK_CAP_ONE_SIDED,
     .ranks_min = 2,

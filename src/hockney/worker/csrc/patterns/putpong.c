@@ -63,6 +63,7 @@ static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expec
 
 const hk_pattern_t hk_pattern_putpong = {
     .name = "putpong",
+    .kind = HK_KIND_ONE_SIDED,
     .summary = "one put back and forth between two ranks, each waiting for the last word; half the round trip",
     .needs = HK_CAP_ONE_SIDED,
     .ranks_min = 2,

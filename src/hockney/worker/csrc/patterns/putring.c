@@ -29,6 +29,7 @@ static bool putring_expected(const hk_run_t *run, size_t i, hk_expected_t *expec
 
 const hk_pattern_t hk_pattern_putring = {
     .name = "putring",
+    .kind = HK_KIND_ONE_SIDED,
     .summary = "every rank writes into the memory of the rank `distance` after it, all at once; mean time",
     .needs = HK_CAP_ONE_SIDED,
     .ranks_min = 2,

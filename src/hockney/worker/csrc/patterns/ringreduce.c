@@ -80,6 +80,7 @@ static bool ringreduce_expected(const hk_run_t *run, size_t i, hk_expected_t *ex
 
 const hk_pattern_t hk_pattern_ringreduce = {
     .name = "ringreduce",
+    .kind = HK_KIND_APPLICATION,
     .summary =
         "ring allreduce: parts of vectors are summed around a ring, then the sums travel around it; slowest rank",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,

@@ -44,6 +44,7 @@ static const hk_rob_kind_t pull_kind = {.requests = 2,
 
 const hk_pattern_t hk_pattern_robpull = {
     .name = "robpull",
+    .kind = HK_KIND_FARM,
     .summary =
         "rank 0 requests a message per event from all other ranks, receives them and computes; its time per event",
     .own = &pull_kind,

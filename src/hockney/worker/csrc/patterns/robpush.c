@@ -32,6 +32,7 @@ static const hk_rob_kind_t push_kind = {
 
 const hk_pattern_t hk_pattern_robpush = {
     .name = "robpush",
+    .kind = HK_KIND_FARM,
     .summary =
         "all other ranks send a message per event to rank 0, which receives them and computes; its time per event",
     .own = &push_kind,

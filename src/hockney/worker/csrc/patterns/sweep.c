@@ -110,6 +110,7 @@ static bool sweep_expected(const hk_run_t *run, size_t i, hk_expected_t *expecte
 
 const hk_pattern_t hk_pattern_sweep = {
     .name = "sweep",
+    .kind = HK_KIND_APPLICATION,
     .summary = "a wavefront over a 2-D grid from each corner, block by block: receive, compute, send; slowest rank",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
