@@ -1,7 +1,7 @@
 /* libFuzzer target: the parser refuses any input with a sentence, or returns a command within its limits.
  *
  *   clang -g -O1 -std=c17 -D_GNU_SOURCE -DHK_FAMILY_NONE -fsanitize=fuzzer,address,undefined -I CSRC fuzz_command.c \
- *         CSRC/command.c CSRC/registry.c CSRC/status.c CSRC/collectives.c CSRC/machine.c CSRC/patterns/…c
+ *         CSRC/command.c CSRC/registry.c CSRC/status.c CSRC/sync.c CSRC/machine.c … CSRC/patterns/…c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -72,7 +72,8 @@ def test_the_engine_of_the_simulation(compiler: str, tmp_path: Path, checks: tup
     family = tmp_path / "family.c"
     family.write_text('#include "family.h"\nconst hk_family_t hk_family = {.name = "test"};\n')
     parts = [path for path in (SOURCES / "sim").glob("*.c") if path.stem not in ("job", "summary")]
-    parts += [family, *(SOURCES / f"{name}.c" for name in ("machine", "collectives", "status"))]
+    parts += sorted((SOURCES / "algorithms").glob("*.c"))
+    parts += [family, *(SOURCES / f"{name}.c" for name in ("machine", "sync", "status", "operations", "reductions"))]
     run_unit(HERE / "sim_engine.c", compiler, tmp_path, checks, parts)
 
 
@@ -92,8 +93,12 @@ def test_lanes_of_machines_without_16_byte_stores(checks: tuple[str, ...], tmp_p
 def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
     if shutil.which("clang") is None:
         pytest.skip("clang is not installed: no libFuzzer")
-    sources = [SOURCES / name for name in ("command.c", "registry.c", "status.c", "collectives.c", "machine.c")]
-    sources += sorted((SOURCES / "patterns").glob("*.c"))
+    sources = [
+        SOURCES / name
+        for name in ("command.c", "registry.c", "status.c", "sync.c", "machine.c", "operations.c", "reductions.c")
+    ]
+    sources += [SOURCES / name for name in ("payload.c", "payload_types.c")]
+    sources += [path for name in ("algorithms", "patterns") for path in sorted((SOURCES / name).glob("*.c"))]
     flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined", f"-I{SOURCES}"]
     fuzzer = tmp_path / "fuzz"
     subprocess.run(["clang", *flags, HERE / "fuzz_command.c", *sources, "-o", fuzzer, "-lm"], check=True)

@@ -22,7 +22,8 @@ def table(heading: str) -> list[list[str]]:
     """The cells of the rows of all tables with this heading, without marks."""
     tables = PAGE.split(f"| {heading} |")[1:]
     rows = [row for table in tables for row in table.partition("\n\n")[0].splitlines()[2:]]
-    return [[cell.strip().removesuffix(" *") for cell in row.strip("| ").split("|")] for row in rows]
+    cells = [[cell.strip().removesuffix(" *") for cell in row.strip("| ").split("|")] for row in rows]
+    return [[name, *others] for first, *others in cells for name in first.split(", ")]
 
 
 TIMES = table("pattern | one repetition | time")
@@ -37,6 +38,8 @@ RATES: dict[str, Callable[[int, int, dict[str, Any]], float]] = {
     "8 B / time per load or word": lambda p, n, options: 8,
     "P (P - 1) bytes / time": lambda p, n, options: p * (p - 1) * n,
     "2 (P - 1) bytes / time": lambda p, n, options: 2 * (p - 1) * n,
+    ": (P - 1) bytes / time": lambda p, n, options: (p - 1) * n,
+    "P × neighbours × bytes / time": lambda p, n, options: p * 2 * n,  # of four ranks, each with one in two directions
     "P/2 × bytes / half a round trip": lambda p, n, options: p / 2 * n,
     "P × D × bytes / time": lambda p, n, options: p * 2 * sum(options.get(d, 1) > 1 for d in ("nx", "ny", "nz")) * n,
     "4 `blocks` (2 nx ny - nx - ny) bytes / time": lambda p, n, options: (
@@ -68,6 +71,9 @@ CASES = [
     Case("pairs", "shm", 4, 24, 4, {"window": 2}),
     Case("alltoall", "shm", 5, 24, 20, {"algorithm": "flat"}, "P (P - 1) bytes / time"),
     Case("allreduce", "shm", 5, 24, 8, {}, "2 (P - 1) bytes / time"),
+    Case("bcast", "shm", 5, 24, 4, {"root": 3}, ": (P - 1) bytes / time"),
+    Case("allgatherv", "shm", 5, 24, 20, {"counts": "linear"}, "P (P - 1) bytes / time"),
+    Case("allreduce", "shm", 4, 24, 4, {"groups": 2}),
     Case("outfarm", "shm", 5, 24, 4, {}),
     Case("multicast", "shm", 5, 24, 4, {}),
     Case("funnel", "shm", 5, 24, 4, {}),

@@ -106,7 +106,7 @@ def reductions(transport: str) -> list[str]:
     return [
         measure("allreduce", sent_by(transport, size), algorithm=algorithm)
         for size in (8, 1024, 300_000)
-        for algorithm in ("auto", "doubling", "parts")
+        for algorithm in ("auto", "ring", "rabenseifner")
     ]
 
 
@@ -188,7 +188,7 @@ def test_allreduces_add_up_all_ranks_values(transport: str, ranks: int) -> None:
         assert (answer["timed"], answer["divisor"]) == ("slowest", 1)
         assert answer["bytes_per_rep"] == 2 * (ranks - 1) * answer["bytes"]
         assert answer["verified"] is (transport != "null")
-    assert [a["algorithm"] for a in answers[:3]] == ["portable", "portable", "portable parts"]
+    assert [a["algorithm"] for a in answers[:3]] == ["doubling", "ring", "rabenseifner"]
 
 
 # ---- ft: the NPB's own verification --------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_ft_has_the_published_checksums(transport: str, ranks: int) -> None:
     ]
     for answer in measured(commands, "-t", transport, *shared(ranks)):
         assert answer["verified"] is True
-        assert (answer["timed"], answer["divisor"], answer["algorithm"]) == ("root", 1, "portable")
+        assert (answer["timed"], answer["divisor"], answer["algorithm"]) == ("root", 1, "flat")
         assert answer["bytes_per_rep"] == 0
 
 
@@ -404,14 +404,14 @@ def test_a_corrupted_byte_is_shown_with_the_expected_one() -> None:
     assert found == (expected + 1) % 256
 
 
-@pytest.mark.parametrize("algorithm", ["doubling", "parts"])
+@pytest.mark.parametrize("algorithm", ["doubling", "ring", "rabenseifner", "linear"])
 def test_a_sum_over_corrupted_vectors_is_wrong(algorithm: str) -> None:
     commands = [measure("allreduce", size, id=size, algorithm=algorithm) for size in (8, 64)]
     answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", env={"HOCKNEY_FAULT": "corrupt 1 17"})
     assert [a["kind"] for a in answers] == ["measure", "error", "bye"], done.stderr
     error = answers[1]
     assert (error["code"], error["id"], error["rank"], error["from"]) == ("corrupt", 64, 1, -1)
-    assert error["message"].startswith("rank 1 got a wrong sum of 64 B: byte 17 is 0x")
+    assert error["message"].startswith("rank 1 got a wrong reduction of 64 B: byte 17 is 0x")
 
 
 # What a program may leave to the worker that it becomes: a child, or that no end of a child shows.
@@ -561,8 +561,8 @@ CONTRADICTORY = {
         (measure("putpong", 0), "multiples of 8 B, not 0 B"),
         (measure("memload", 64), "runs on 1 rank, not on 2"),
         (measure("allreduce", 12, algorithm="auto"), "allreduce accepts multiples of 8 B, not 12 B"),
-        (measure("allreduce", 0, algorithm="parts"), "allreduce accepts multiples of 8 B, not 0 B"),
-        (measure("allreduce", 8, algorithm="native"), "shm has no native allreduce"),
+        (measure("allreduce", 0, dtype="float32"), "allreduce accepts multiples of 4 B, not 0 B"),
+        (measure("allreduce", 8, algorithm="native"), "shm has no allreduce of its own"),
     ],
     3: [
         (measure("rounds", 8, round=4), "3 ranks need only 3 rounds, so there is no round 4"),

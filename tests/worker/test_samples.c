@@ -51,9 +51,30 @@ static hk_status_t note_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_byt
     return HK_OK;
 }
 
+static hk_status_t note_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    (void)call;
+    return note_barrier(ctx);
+}
+
+static bool has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
+{
+    (void)tp, (void)why, (void)len;
+    return call->operation == HK_BARRIER;
+}
+
+static hk_status_t make_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    (void)ctx;
+    call->run = note_call;
+    return HK_OK;
+}
+
 static const hk_transport_t recorder = {.name = "recorder",
                                         .caps = HK_CAP_SEND,
                                         .barrier = note_barrier,
+                                        .has_call = has_call,
+                                        .make_call = make_call,
                                         .send = note_send,
                                         .recv = note_recv,
                                         .now_ns = scripted_now_ns};
@@ -80,8 +101,14 @@ static void test_warmup_is_made_before_the_samples_and_in_none_of_them(void)
     hk_ctx_t ctx = {.tp = &recorder, .rank = 0, .size = 2};
     uint64_t elapsed_ns[3] = {0};
     hk_result_t result = {.elapsed_ns = elapsed_ns};
-    const hk_command_t command = {.pattern = place_of("barrier"), .warmup = 4, .batch = 2, .samples = 3};
+    hk_command_t command = {.pattern = place_of("barrier"), .warmup = 4, .batch = 2, .samples = 3};
+    for (size_t i = 0; i < HK_OPTIONS_MAX; i++) {
+        command.option[i] = hk_patterns[command.pattern]->option[i].fallback;
+    }
+    static _Alignas(16) unsigned char state[1024];
     hk_run_t run = hk_run_of(&ctx, &command);
+    run.state = state;
+    CHECK(run.pattern->plan(&run).state_bytes <= sizeof state && run.pattern->prepare(&run) == HK_OK);
     static const uint64_t steps_ns[] = {10, 10, 100, 200, 400, 7};
     forget();
     script_ns = steps_ns;

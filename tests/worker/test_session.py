@@ -208,7 +208,7 @@ def test_ft_is_verified(mpi: Library | None, ranks: int, name: str) -> None:
         session.hello()
         answer = session.measure("ft", samples=1, warmup=0, timeout_s=60, options=[("class", name)])
         assert answer.verified
-        assert answer.algorithm == ("native" if mpi else "portable")
+        assert answer.algorithm == ("native" if mpi else "flat")
 
 
 # ---- refusals ------------------------------------------------------------------------------------------------------

@@ -83,8 +83,7 @@ def test_capabilities(shmem: Library) -> None:
     transports = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
         assert transports[name].caps == {"one_sided", "payload", "spins", "hosts"}
-        assert transports[name].native == {"allreduce", "alltoall", "barrier", "broadcast"}
-        assert transports[name].grain_bytes == 4
+        assert transports[name].native == {"allgather", "allgatherv", "allreduce", "alltoall", "barrier", "bcast"}
     assert transports[shmem.id].max_bytes == 0
     assert transports[f"{shmem.id}:static"].max_bytes == 1 << 20
 
@@ -115,8 +114,10 @@ def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) ->
     patterns = [
         ("alltoall", []),
         ("alltoall", native),
-        ("multicast", native),
-        ("multicast", [*native, ("until", "sent")]),
+        ("bcast", native),
+        ("bcast", [("root", "1")]),
+        ("allgather", []),
+        ("allgatherv", [("counts", "linear")]),
     ]
     with WorkerSession(job(shmem, transport, ranks)) as session:
         session.hello()
@@ -134,14 +135,15 @@ def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) ->
 @EVERY_SHMEM
 def test_unsupported_collectives_are_refused_and_the_job_continues(shmem: Library) -> None:
     refused = [
-        ("alltoall", 6, "auto", "alltoall of shmem accepts multiples of 4 B, not 6 B"),
-        ("alltoall", 0, "auto", "alltoall of shmem accepts multiples of 4 B, not 0 B"),  # an empty call
-        ("multicast", 9, "native", "broadcast of shmem accepts multiples of 4 B, not 9 B"),
-        ("multicast", 0, "native", "broadcast of shmem accepts multiples of 4 B, not 0 B"),
-        ("multicast", 8, "flat", "send and receive, which shmem does not offer; algorithm=native does without"),
+        ("alltoall", 6, "auto", "shmem has no alltoall of 6 B: it takes multiples of 4 B"),
+        ("alltoall", 0, "auto", "shmem has no alltoall of 0 B: it takes multiples of 4 B"),  # an empty call
+        ("bcast", 9, "native", "shmem has no bcast of 9 B: it takes multiples of 4 B"),
+        ("bcast", 0, "native", "shmem has no bcast of 0 B: it takes multiples of 4 B"),
+        ("bcast", 8, "chain", "send and receive, which shmem does not offer; algorithm=native does without"),
         ("allreduce", 12, "auto", "allreduce accepts multiples of 8 B, not 12 B"),
-        ("allreduce", 8, "parts", "send and receive, which shmem does not offer; algorithm=native does without"),
-        ("barrier", 0, "portable", "send and receive, which shmem does not offer; algorithm=native does without"),
+        ("allreduce", 8, "parts", "algorithm=parts is made of the library's own operations, and shmem has no reduce"),
+        ("gather", 8, "auto", "shmem has no gather"),
+        ("barrier", 0, "binomial", "send and receive, which shmem does not offer; algorithm=native does without"),
     ]
     catalogue = load(libraries=[shmem])
     transport = catalogue.transports[shmem.id]

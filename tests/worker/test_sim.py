@@ -417,7 +417,7 @@ def test_collectives_of_the_machine(tmp_path: Path) -> None:
     model = ["barrier 500 100", "alltoall 2", *lines(latency=1000, transfer="0 1 0")]
     for ranks, rounds in ((2, 1), (5, 3), (64, 6)):
         assert times(tmp_path, model, ranks, "barrier", batch=10) == [[10 * (500 + 100 * rounds)]] * ranks
-        portable = times(tmp_path, model, ranks, "barrier", batch=10, algorithm="portable")
+        portable = times(tmp_path, model, ranks, "barrier", batch=10, algorithm="dissemination")
         assert portable == [[10 * 1000 * rounds]] * ranks
     assert times(tmp_path, model, 5, "alltoall", 100, batch=10) == [[10 * (1100 + 200)]] * 5
     assert times(tmp_path, model, 5, "alltoall", 100, batch=10, algorithm="flat") == [[10 * 1100]] * 5

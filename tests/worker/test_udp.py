@@ -48,7 +48,7 @@ def test_the_longest_message_and_one_byte_more() -> None:
 
 @pytest.mark.parametrize(
     ("point", "at_rank", "sender"),
-    [({"pattern": "pingpong"}, 1, 0), ({"pattern": "allreduce", "algorithm": "parts"}, 0, -1)],
+    [({"pattern": "pingpong"}, 1, 0), ({"pattern": "allreduce", "algorithm": "linear"}, 0, -1)],
     ids=["message", "sum"],
 )
 def test_wrong_is_lost_only_where_something_was_lost(point: dict[str, str], at_rank: int, sender: int) -> None:

@@ -52,7 +52,8 @@ class OptionInfo:
 class PatternInfo(PatternTraits):
     """A pattern as the worker describes it (docs/protocol.md). `ranks` is (least, most or 0, a multiple of).
 
-    `kind`: the group in which lists show it. `senders`: the option for the number of ranks besides rank 0 that only send; at least one more must receive.
+    `kind`: the group in which lists show it. `senders`: the option for the number of ranks besides rank 0 that only
+    send; at least one more must receive.
     `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
     """
 

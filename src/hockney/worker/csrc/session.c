@@ -93,7 +93,7 @@ static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *f
         return hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_CORRUPT, see_log);
     }
     if (fault->from == HK_FROM_ALL) {
-        snprintf(what, sizeof what, "a wrong sum of %llu B", (unsigned long long)command->bytes);
+        snprintf(what, sizeof what, "a wrong reduction of %llu B", (unsigned long long)command->bytes);
     } else {
         snprintf(what, sizeof what, "a corrupted message of %llu B from rank %d", (unsigned long long)command->bytes,
                  (int)fault->from);

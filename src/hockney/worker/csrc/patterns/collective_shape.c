@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../registry.h"
 #include "collective.h"
 #include "grid.h"
 
@@ -131,7 +132,8 @@ const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked)
     if (asked->algorithm >= HK_ALGORITHM_FIRST) {
         return &rows[asked->algorithm - HK_ALGORITHM_FIRST];
     }
-    if (asked->algorithm == HK_ALGORITHM_NATIVE || has_own(run, asked, why, sizeof why)) {
+    const bool has_messages = hk_missing_cap(run->pattern->needs, run->ctx->tp->caps) == NULL;
+    if (asked->algorithm == HK_ALGORITHM_NATIVE || !has_messages || has_own(run, asked, why, sizeof why)) {
         return NULL;
     }
     while (!hk_algorithm_takes(rows, run->ctx->size / (int)asked->groups, &what)) {

@@ -1,0 +1,78 @@
+/* Collective patterns on a library of this test: if other ranks may write into `in` early, each repetition has another
+ * one than the repetition before it, also across batches; the library is asked once, and told when it is over. */
+#include <string.h>
+
+#include "check.h"
+#include "pattern.h"
+
+enum { SIZE_BYTES = 64, REPS = 5, ROOM = 8192 };
+
+typedef struct calls {
+    hk_ctx_t base;
+    const unsigned char *in[REPS];
+    int count, made, dropped;
+} calls_t;
+
+static hk_status_t note(hk_ctx_t *ctx, hk_call_t *call)
+{
+    calls_t *calls = (calls_t *)(void *)ctx;
+    CHECK(call->out != NULL && call->bytes == SIZE_BYTES && calls->count < REPS);
+    calls->in[calls->count++] = call->in;
+    return HK_OK;
+}
+
+static bool has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
+{
+    (void)tp, (void)why, (void)len;
+    return call->operation == HK_ALLREDUCE && call->form == HK_BLOCKING;
+}
+
+static hk_status_t make_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    calls_t *calls = (calls_t *)(void *)ctx;
+    calls->made++;
+    call->run = note;
+    call->own = ctx;
+    return HK_OK;
+}
+
+static void drop_call(hk_ctx_t *ctx, hk_call_t *call)
+{
+    ((calls_t *)(void *)ctx)->dropped++;
+    call->own = NULL;
+}
+
+static void check_places(const hk_pattern_t *allreduce, uint32_t caps, bool separate)
+{
+    static unsigned char out[ROOM], in[ROOM];
+    static _Alignas(16) unsigned char state[ROOM];
+    const hk_transport_t tp = {.caps = caps, .has_call = has_call, .make_call = make_call, .drop_call = drop_call};
+    calls_t calls = {.base = {.tp = &tp, .size = 3}};
+    hk_run_t run = {.ctx = &calls.base, .pattern = allreduce, .bytes = SIZE_BYTES, .out = out, .in = in};
+    for (size_t i = 0; i < HK_OPTIONS_MAX; i++) {
+        run.option[i] = allreduce->option[i].fallback;
+    }
+    memset(state, 0, sizeof state);
+    run.state = state;
+    const hk_plan_t plan = allreduce->plan(&run);
+    CHECK(plan.in_bytes <= ROOM && plan.state_bytes <= ROOM && plan.out_bytes <= ROOM);
+    CHECK(allreduce->prepare(&run) == HK_OK && calls.made == 1);
+    for (int batch = 1; calls.count < REPS; batch = 2) { /* batches of an odd and of an even number */
+        hk_expected_t expected;
+        CHECK(allreduce->repeat(&run, (uint64_t)batch) == HK_OK);
+        CHECK(allreduce->expected(&run, 0, &expected) && in + expected.in_offset == calls.in[calls.count - 1]);
+    }
+    for (int i = 0; i < REPS; i++) {
+        CHECK(calls.in[i] + SIZE_BYTES <= in + plan.in_bytes);
+        CHECK(i == 0 || (calls.in[i] != calls.in[i - 1]) == separate);
+    }
+    CHECK(allreduce->finish(&run) == HK_OK && calls.dropped == 1);
+}
+
+int main(void)
+{
+    extern const hk_pattern_t hk_pattern_allreduce;
+    check_places(&hk_pattern_allreduce, HK_CAP_ONE_SIDED, true);
+    check_places(&hk_pattern_allreduce, HK_CAP_SEND | HK_CAP_NONBLOCKING, false);
+    return 0;
+}
