@@ -150,13 +150,13 @@ def test_the_page_says_which_pattern_runs_where() -> None:
 
 def test_the_page_says_whose_collectives_are_native() -> None:
     page = " ".join(PAGES["transports.md"].split())
-    listed = re.search(r"`mpi` and `shmem` have their own ([a-z, ]+), `shm` and `threads` a barrier\.", page)
+    listed = re.search(r"`shmem` a ([a-z, ]+), `shm` and `threads` a barrier\.", page)
     assert listed
-    collectives = set(re.split(r", | and ", listed[1]))
+    every = {row["name"] for row in DESCRIPTION["patterns"] if row["collective"]}
+    known = {"mpi": every, "shmem": set(re.split(r", | and ", listed[1])), "shm": {"barrier"}, "threads": {"barrier"}}
     for name, cells in cells_of_transports().items():
-        base = split_name(name)[0]
-        expected = collectives if base in ("mpi", "shmem") else {"barrier"} if base in ("shm", "threads") else set()
-        assert {pattern for pattern, pairing in cells.items() if pairing.runs == "native"} >= expected, name
+        native = {pattern for pattern, pairing in cells.items() if pairing.runs == "native"}
+        assert native == known.get(split_name(name)[0], set()), name
 
 
 def test_every_documented_threshold_is_on_the_page_of_explain() -> None:

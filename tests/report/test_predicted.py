@@ -96,7 +96,7 @@ def test_predicted_rows_are_one_line_of_the_page_and_marked(tmp_path: Path, caps
 
 
 def test_predictions_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "multicast", 5, 4, algorithm="native")]
+    made = [oversubscribed("shm", "funnel", 5, 64), oversubscribed("shm", "multicast", 5, 4)]
     first = groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"]
     monkeypatch.setattr("hockney.measure.predict.times_of", None)
     assert number(groups_of(tmp_path, "atlas", made)["Com-1.7 funnel"], 4, 64) == number(first, 4, 64) > 0
@@ -190,7 +190,7 @@ def test_a_size_that_fell_out_of_the_fit_is_predicted_with_a_wider_interval(
 
 def test_why_nothing_is_predicted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = [oversubscribed(MPI, "funnel", 5, size) for size in (4, 64)]
-    made += [oversubscribed("shm", "multicast", 5, 4, algorithm="native")]
+    made += [oversubscribed("shm", "multicast", 5, 4)]
     found = groups_of(tmp_path, "atlas", made)
     assert row(found["Com-1.6 multicast"], 4, 4).reason is not None
     reasons = {one.value.reason for one in row(found["Com-1.7 funnel"], 4, 4).cells.values()}

@@ -150,40 +150,40 @@ def test_a_collective_is_slower_by_a_twentieth_with_its_whole_interval(barrier_n
 
 def test_a_barrier_is_compared_with_the_one_by_messages_if_there_is_one() -> None:
     native = barrier_of(2000, algorithm="native")
-    by_hand = barrier_of(1990, options={"algorithm": "portable"}, algorithm="portable")
+    by_hand = barrier_of(1990, options={"algorithm": "binomial"}, algorithm="binomial")
     assert slower(native, by_hand, pattern("pingpong", 500)) == []
     (slow,) = slower(native, replace(by_hand, points=(CurvePoint(0, near(1500)),)), pattern("pingpong", 500))
-    assert slow.facts["parts"] == "portable"
+    assert (slow.facts["parts"], slow.facts["algorithm"]) == ("messages", "binomial")
 
 
-def test_a_multicast_slower_than_messages() -> None:
-    native = pattern("multicast", 900, ranks=4, options={"algorithm": "native", "until": "sent"}, algorithm="native")
-    by_hand = pattern("multicast", 500, ranks=4, options={"until": "sent"}, algorithm="portable")
+def test_a_broadcast_slower_than_messages() -> None:
+    native = pattern("bcast", 900, ranks=4, options={"algorithm": "native", "root": "1"}, algorithm="native")
+    by_hand = pattern("bcast", 500, ranks=4, options={"algorithm": "chain", "root": "1"}, algorithm="chain")
     (slow,) = slower(native, by_hand)
     assert slow.facts["size_bytes"] == 8
     assert slow.facts["points"] == len(slow.subject.sizes_bytes) > 1
-    faster = pattern("multicast", 500, ranks=4, algorithm="native")
+    faster = pattern("bcast", 500, ranks=4, algorithm="native")
     assert slower(faster, replace(by_hand, options=())) == []
 
 
 @pytest.mark.parametrize(
     "curves",
     [
-        # another end of the clock
+        # another start
         (
-            pattern("multicast", 900, ranks=4, options={"until": "sent"}, algorithm="native"),
-            pattern("multicast", 500, ranks=4, algorithm="portable"),
+            pattern("bcast", 900, ranks=4, options={"start": "barrier"}, algorithm="native"),
+            pattern("bcast", 500, ranks=4, algorithm="chain"),
         ),
         # a stream hides the waits of an exchange
         (pattern("alltoall", 9000, ranks=4, algorithm="native"), pattern("pairs", 500, ranks=4)),
         # one of many pairs
         (barrier_of(2000), pattern("pingpong", 500, ranks=4, options={"source": 2, "target": 3})),
         # hockney's own
-        (barrier_of(2000, algorithm="portable"), pattern("pingpong", 500)),
+        (barrier_of(2000, algorithm="dissemination"), pattern("pingpong", 500)),
         # more ranks than CPUs
         (barrier_of(2000, oversubscribed=True), pattern("pingpong", 500)),
     ],
-    ids=["another clock", "a stream", "one of many pairs", "hockney's own", "oversubscribed"],
+    ids=["another start", "a stream", "one of many pairs", "hockney's own", "oversubscribed"],
 )
 def test_patterns_timed_differently_are_not_compared(curves: tuple[MeasuredCurve, ...]) -> None:
     not_checked("collectives and their parts", reading(*curves))
@@ -204,7 +204,7 @@ def test_the_own_block_of_an_all_to_all_is_no_fault(ranks: int) -> None:
     def all_to_all(start_ns: float, ns_per_byte: float, **more: Any) -> list[Finding]:
         native = pattern("alltoall", start_ns, ns_per_byte, ranks=ranks, algorithm="native", **more)
         options = {"algorithm": "flat"}
-        flat = pattern("alltoall", 500, 0.1 * (ranks - 1), ranks=ranks, options=options, algorithm="portable", **more)
+        flat = pattern("alltoall", 500, 0.1 * (ranks - 1), ranks=ranks, options=options, algorithm="flat", **more)
         return slower(native, flat)
 
     assert all_to_all(500, 0.1 * ranks) == []
@@ -214,7 +214,7 @@ def test_the_own_block_of_an_all_to_all_is_no_fault(ranks: int) -> None:
 def test_an_allreduce_slower_than_a_reduction_and_a_broadcast() -> None:
     transport = "mpi@mpich-5.0.2"
     options = {"algorithm": "parts"}
-    parts = pattern("allreduce", 700, options=options, algorithm="native parts", transport=transport)
+    parts = pattern("allreduce", 700, options=options, algorithm="parts", transport=transport)
 
     def whole(start_ns: float) -> MeasuredCurve:
         return pattern("allreduce", start_ns, algorithm="native", transport=transport)

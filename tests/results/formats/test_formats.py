@@ -111,7 +111,7 @@ def test_rates_come_back_from_times() -> None:
         ("ring", 1, 6, None),
         ("alltoall", 1, 6 * 5, "native"),
         ("allreduce", 1, 2 * 5, "native"),
-        ("multicast", 1, 5, "native"),
+        ("bcast", 1, 5, "native"),
         ("barrier", 1, 0, "native"),
         ("osu_reduce_latency", 1, 1, None),
     ],

@@ -68,6 +68,9 @@ bool hk_is_vector(hk_operation_t operation)
 bool hk_has_own(const hk_transport_t *tp, hk_operation_t operation)
 {
     char why[80];
+    if (operation == HK_BARRIER && tp->barrier != NULL) {
+        return true;
+    }
     const hk_call_t call = {.operation = operation, .type = HK_UINT64, .size = 2, .bytes = 64};
     return tp->has_call != NULL && tp->has_call(tp, &call, why, sizeof why);
 }

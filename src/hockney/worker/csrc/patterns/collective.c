@@ -35,6 +35,7 @@ typedef struct collective_state {
     uint64_t arrivals;      /* the state of the random delays */
     double overlaps, late_starts, clock_ahead_ns, clock_error_ns;
     bool has_own_block; /* the operation leaves it in `in`, too */
+    bool is_counting;   /* the counters have been read before the samples */
     int near[NEAR_MAX];
     size_t at[]; /* out_at, then in_at */
 } collective_state_t;
@@ -444,7 +445,7 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
     call->own_bytes = sizes.out_bytes;
     state->algorithm = algorithm;
     if (algorithm == NULL) {
-        HK_TRY(ctx->tp->make_call(ctx, call));
+        HK_TRY(hk_make_own(ctx, call));
     } else if (algorithm->parts[0] != HK_NO_OPERATION) {
         HK_TRY(hk_parts_make(ctx, call, algorithm));
     } else {
@@ -603,20 +604,23 @@ bool hk_collective_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
     return true;
 }
 
+/* The core subtracts what the counters are before the samples, which is 0 for the clocks' error, too: it is no sum. */
 bool hk_collective_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
-    const collective_state_t *state = run->state;
-    const hk_counter_t overlap[] = {{"delays", state->overlaps},
-                                    {"delay_ns", state->overlaps * (double)state->pure_ns}};
-    const hk_counter_t window[] = {{"late_starts", state->late_starts}, {"clock_error_ns", state->clock_error_ns}};
-    if (state->asked.overlap != 0 && i < sizeof overlap / sizeof overlap[0]) {
-        *counter_p = overlap[i];
+    collective_state_t *state = run->state;
+    if (state->asked.overlap != 0 && i < 2) {
+        const double delay_ns = state->overlaps * (double)state->pure_ns;
+        *counter_p = i == 0 ? (hk_counter_t){"delays", state->overlaps} : (hk_counter_t){"delay_ns", delay_ns};
         return true;
     }
-    i -= state->asked.overlap != 0 ? sizeof overlap / sizeof overlap[0] : 0;
-    if (state->asked.start == HK_START_WINDOW && i < sizeof window / sizeof window[0]) {
-        *counter_p = window[i];
-        return true;
+    i -= state->asked.overlap != 0 ? 2 : 0;
+    if (state->asked.start != HK_START_WINDOW || i > 1) {
+        return false;
     }
-    return false;
+    *counter_p = (hk_counter_t){"late_starts", state->late_starts};
+    if (i == 1) {
+        *counter_p = (hk_counter_t){"clock_error_ns", state->is_counting ? state->clock_error_ns : 0};
+        state->is_counting = true;
+    }
+    return true;
 }

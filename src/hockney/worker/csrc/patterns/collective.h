@@ -25,6 +25,9 @@ hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked);
 /* The portable algorithm that the options choose on this transport; NULL: the transport's own. */
 const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked);
 
+/* Prepare a call of the transport's own. */
+hk_status_t hk_make_own(hk_ctx_t *ctx, hk_call_t *call);
+
 /* The size of the block that one rank of the group gives to another: of a rank's own if it gives all the same. */
 size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, int to);
 

@@ -116,10 +116,35 @@ size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, 
 
 /* ---- the algorithm ----------------------------------------------------------------------------------------------- */
 
+/* The barrier between samples is one of the transport's own, too, where it has no others. */
+static bool is_plain_barrier(const hk_ctx_t *ctx, const hk_call_t *call)
+{
+    return call->operation == HK_BARRIER && call->form == HK_BLOCKING && call->size == ctx->size &&
+           ctx->tp->barrier != NULL;
+}
+
+static hk_status_t run_barrier(hk_ctx_t *ctx, hk_call_t *call)
+{
+    (void)call;
+    return ctx->tp->barrier(ctx);
+}
+
+hk_status_t hk_make_own(hk_ctx_t *ctx, hk_call_t *call)
+{
+    if (is_plain_barrier(ctx, call)) {
+        call->run = run_barrier;
+        return HK_OK;
+    }
+    return ctx->tp->make_call(ctx, call);
+}
+
 static bool has_own(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
 {
     const hk_transport_t *tp = run->ctx->tp;
     const hk_call_t call = hk_call_of(run, asked);
+    if (is_plain_barrier(run->ctx, &call)) {
+        return true;
+    }
     snprintf(why, len, "%s of its own", hk_operation_names[asked->operation]);
     return tp->has_call != NULL && tp->has_call(tp, &call, why, len);
 }

@@ -105,20 +105,13 @@ static hk_status_t sim_barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-/* A machine may have a barrier of its own, and an exchange of all with all: messages to all others at once, and a copy of
+/* A machine may have an exchange of all with all of its own: messages to all others at once, and a copy of
  * the rank's own block. */
 static bool sim_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
 {
-    const bool has_operation = (call->operation == HK_BARRIER && tp->barrier != NULL) ||
-                               (call->operation == HK_ALLTOALL && tp->variant != HK_SIM_NO_ALLTOALL);
+    const bool has_operation = call->operation == HK_ALLTOALL && tp->variant != HK_SIM_NO_ALLTOALL;
     (void)snprintf(why, len, "%s of its own", hk_operation_names[call->operation]);
     return has_operation && call->form == HK_BLOCKING && !call->in_place;
-}
-
-static hk_status_t call_barrier(hk_ctx_t *ctx, hk_call_t *call)
-{
-    (void)call;
-    return sim_barrier(ctx);
 }
 
 static hk_status_t call_alltoall(hk_ctx_t *ctx, hk_call_t *call)
@@ -133,9 +126,8 @@ static hk_status_t call_alltoall(hk_ctx_t *ctx, hk_call_t *call)
 
 static hk_status_t sim_make_call(hk_ctx_t *ctx, hk_call_t *call)
 {
-    const bool is_alltoall = call->operation == HK_ALLTOALL;
-    call->own = calloc(is_alltoall ? 2 * (size_t)call->size : 1, sizeof(hk_req_t));
-    call->run = is_alltoall ? call_alltoall : call_barrier;
+    call->own = calloc(2 * (size_t)call->size, sizeof(hk_req_t));
+    call->run = call_alltoall;
     return call->own != NULL ? HK_OK : hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
 }
 

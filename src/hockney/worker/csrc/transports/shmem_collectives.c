@@ -1,4 +1,4 @@
-/* OpenSHMEM's collective operations over active sets: barrier, broadcast, collect, fcollect, all-to-all and reductions.
+/* OpenSHMEM's collective operations over active sets: broadcast, collect, fcollect, all-to-all and reductions.
  *
  * Data count in words of 4 bytes: here always 4, never 8, to avoid a choice in a timed loop. A sync array can be reused
  * once all ranks have left the previous call. Two are enough where a rank that has left a call has received from all
@@ -14,7 +14,7 @@ enum { CALL_WORD_BYTES = 4, CALL_SYNCS = 2, BCAST_SYNCS = 64 };
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 enum {
     SYNC_WORDS = LARGER(LARGER(LARGER(SHMEM_BCAST_SYNC_SIZE, SHMEM_COLLECT_SYNC_SIZE), SHMEM_REDUCE_SYNC_SIZE),
-                        LARGER(SHMEM_ALLTOALL_SYNC_SIZE, SHMEM_BARRIER_SYNC_SIZE))
+                        SHMEM_ALLTOALL_SYNC_SIZE)
 };
 
 typedef struct shmem_call {
@@ -30,13 +30,6 @@ static long *next_sync(shmem_call_t *own, size_t syncs)
 }
 
 /* ---- the calls ---------------------------------------------------------------------------------------------------- */
-
-static hk_status_t call_barrier(hk_ctx_t *ctx, hk_call_t *call)
-{
-    (void)ctx;
-    shmem_barrier(call->first, 0, call->size, next_sync(call->own, CALL_SYNCS));
-    return HK_OK;
-}
 
 /* The root may run many broadcasts ahead. A barrier after each round through the sync arrays frees them. */
 static hk_status_t call_bcast(hk_ctx_t *ctx, hk_call_t *call)
@@ -129,8 +122,6 @@ typedef hk_status_t (*run_t)(hk_ctx_t *, hk_call_t *);
 static run_t run_of(hk_operation_t operation)
 {
     switch (operation) {
-    case HK_BARRIER:
-        return call_barrier;
     case HK_BCAST:
         return call_bcast;
     case HK_ALLGATHER:
@@ -168,7 +159,7 @@ bool hk_shmem_has_call(const hk_transport_t *tp, const hk_call_t *call, char *wh
     }
     /* Not 0 either: a library's call may return at once. */
     (void)snprintf(why, len, "%s of %zu B: it takes multiples of %d B", name, call->bytes, CALL_WORD_BYTES);
-    return call->operation == HK_BARRIER || call->operation == HK_ALLREDUCE ||
+    return call->operation == HK_ALLREDUCE ||
            (call->bytes > 0 && call->bytes % CALL_WORD_BYTES == 0);
 }
 
