@@ -129,7 +129,7 @@ DETECTORS = "src/hockney/analysis/explain/__init__.py"
 # What is added to each file, after these words.
 RECORDS = {
     f"{CSRC}/registry.c": {
-        "    X(pingpong)             \\\n": "    X(firstlast)            \\\n",
+        "    X(pingpong)                  \\\n": "    X(firstlast)                 \\\n",
         "    X(null)                 \\\n": "    X(wide)                 \\\n",
     },
     FORMATS: {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../registry.h"
 #include "collective.h"
 #include "grid.h"
 
@@ -157,7 +156,8 @@ const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked)
     if (asked->algorithm >= HK_ALGORITHM_FIRST) {
         return &rows[asked->algorithm - HK_ALGORITHM_FIRST];
     }
-    const bool has_messages = hk_missing_cap(run->pattern->needs, run->ctx->tp->caps) == NULL;
+    const uint32_t needs = run->pattern->needs;
+    const bool has_messages = (run->ctx->tp->caps & needs) == needs;
     if (asked->algorithm == HK_ALGORITHM_NATIVE || !has_messages || has_own(run, asked, why, sizeof why)) {
         return NULL;
     }
