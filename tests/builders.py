@@ -204,7 +204,13 @@ def make_pattern(
     **more: Any,
 ) -> PatternInfo:
     """A pattern as a worker would describe it."""
-    made = {"summary": f"what {name} does", "kind": "point-to-point", "needs": frozenset(needs), "ranks": ranks, "timed": timed}
+    made = {
+        "summary": f"what {name} does",
+        "kind": "point-to-point",
+        "needs": frozenset(needs),
+        "ranks": ranks,
+        "timed": timed,
+    }
     return PatternInfo(**{"name": name, **made, "options": options, **more})
 
 

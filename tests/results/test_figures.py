@@ -364,3 +364,17 @@ def test_one_figure_is_shown_in_the_narrowest_pool_with_an_interval(
     alone = [figure.n_measurements for figure in figures if figure.state not in (SEVERAL_STATES, f"near, {EITHER}")]
     assert sum(alone) == sum(counts.values()), "each measurement is in the row of its state"
     assert shown.time.low <= shown.time.value <= shown.time.high
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "percent"), [(1000, 100), (1250, 75), (1600, 40), (2000, 0), (2500, 0), (900, 100)]
+)
+def test_the_overlap_is_the_share_of_computing_that_an_operation_hides(time_ns: int, percent: float) -> None:
+    """Its own time was 800 ns on one rank and 1000 on the slower one, which both computed twice."""
+    point = make_point(pattern="allreduce", options=(("overlap", "yes"),))
+    counters = {"delays": (2.0, 2.0), "delay_ns": (1600.0, 2000.0)}
+    (figure,) = figures_of([make_measurement(point, [[time_ns] * 3] * 2, definition=SLOWEST, counters=counters)])
+    assert figure.pure_ns == 1000
+    assert bounds_of(figure.overlap_percent) == pytest.approx((percent,) * 3)
+    plain = make_measurement(make_point(pattern="halo2d"), [[time_ns] * 3] * 2, definition=SLOWEST, counters=counters)
+    assert figures_of([plain])[0].overlap_percent is None

@@ -117,6 +117,33 @@ class Figure:
         return rate_per_s(self.payload_bytes, self.time)
 
     @property
+    def pure_ns(self) -> float | None:
+        """The time of the operation without computing: the median over measurements of the slowest rank's.
+
+        None unless each rank computes for as long between its start and its end (option overlap).
+        """
+        if dict(self.point.options).get("overlap") != "yes":
+            return None
+        counted = [measurement.counters for measurement in self.measurements if "delay_ns" in measurement.counters]
+        pure = [
+            max(total / count for total, count in zip(of["delay_ns"], of["delays"], strict=True) if count)
+            for of in counted
+            if any(of["delays"])
+        ]
+        return statistics.median(pure) if pure else None
+
+    @property
+    def overlap_percent(self) -> Estimate | None:
+        """How much of the computing the operation hides, 0 to 100, as OSU and IMB have it: 100 (2 - time / pure)."""
+        pure_ns = self.pure_ns
+        if not pure_ns:
+            return None
+        value, high, low = (
+            100 * min(1.0, max(0.0, 2 - ns / pure_ns)) for ns in (self.time.value, self.time.low, self.time.high)
+        )
+        return Estimate(value, low, high)
+
+    @property
     def messages_per_s(self) -> Estimate | None:
         """The rate of messages that arrive; None without any."""
         return rate_per_s(self.arrived * self.definition.messages_per_rep / self.definition.divisor, self.time)

@@ -58,6 +58,14 @@ def _cell(figure: Figure | None, value: _Value, state: str | None = None) -> str
     return padded(*cell_text(figure, known, text), OTHER_STATE * is_other(figure, state))
 
 
+def _overlap(figure: Figure) -> str:
+    overlap = figure.overlap_percent
+    if overlap is None:
+        return ""
+    low, high = f"{overlap.low:.0f}", f"{overlap.high:.0f}"
+    return f"{overlap.value:.0f} %" + (f" ({low}–{high})" if low != high else "")
+
+
 # In which tables a column is: all, or only those of a stream, of several states, of events, of events on schedule, or
 # of those without a schedule ("free").
 _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
@@ -68,6 +76,8 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
     ("events", Column("events", right=True), lambda figure: _cell(figure, _RATES["events"])),
     ("free", Column("rate", right=True), lambda figure: _cell(figure, _RATES["rate"])),
     ("stream", Column("messages", right=True), lambda figure: _cell(figure, _RATES["messages"])),
+    ("", Column("pure", right=True, optional=True), lambda figure: known_text(figure.pure_ns, format_ns)),
+    ("", Column("overlap", right=True, optional=True), _overlap),
     ("", Column("minimum", right=True, optional=True), lambda figure: known_text(figure.minimum_ns, format_ns)),
     ("schedule", Column("p99", right=True), lambda figure: known_text(figure.tails.p99_ns, format_ns)),
     ("schedule", Column("p99.9", right=True), lambda figure: known_text(figure.tails.p999_ns, format_ns)),
