@@ -1,5 +1,5 @@
-/* hk_payload_check finds a wrong byte at its place, also in an incomplete last word, for any start of the block. Those of
- * reductions accept what the compiler's arithmetic makes of the ranks' elements in any order, and nothing else. */
+/* hk_payload_check finds a wrong byte at its place, also in an incomplete last word, for any start of the block. Those
+ * of reductions accept what the compiler's arithmetic makes of the ranks' elements in any order, and nothing else. */
 #include "check.h"
 #include "payload.h"
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sync.h"
 #include "pace.h"
 #include "payload.h"
 #include "registry.h"
 #include "samples.h"
+#include "sync.h"
 
 enum { TIMED_SEED = 0 };
 
@@ -168,9 +168,8 @@ static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, con
     return (hk_fault_t){.rank = bench->ctx->rank,
                         .from = block->from_rank,
                         .offset = wrong,
-                        .expected = block->from_rank == HK_FROM_ALL
-                                        ? hk_payload_reduced_byte(offset, &reduced, seed)
-                                        : hk_payload_byte(offset, block->from_rank, seed),
+                        .expected = block->from_rank == HK_FROM_ALL ? hk_payload_reduced_byte(offset, &reduced, seed)
+                                                                    : hk_payload_byte(offset, block->from_rank, seed),
                         .found = in[wrong]};
 }
 

@@ -13,10 +13,10 @@ enum { HK_OPTIONS_MAX = 16 };
 /* The ranks whose samples give the figure. */
 typedef enum hk_timed {
     HK_TIMED_AS_DECLARED, /* in a plan: those of the pattern */
-    HK_TIMED_ROOT,    /* the plan's root, by default rank 0 */
-    HK_TIMED_SOURCES, /* mean over ranks 0 .. size/2 - 1 */
-    HK_TIMED_SLOWEST, /* maximum over all ranks, sample by sample */
-    HK_TIMED_MEAN,    /* mean over all ranks */
+    HK_TIMED_ROOT,        /* the plan's root, by default rank 0 */
+    HK_TIMED_SOURCES,     /* mean over ranks 0 .. size/2 - 1 */
+    HK_TIMED_SLOWEST,     /* maximum over all ranks, sample by sample */
+    HK_TIMED_MEAN,        /* mean over all ranks */
 } hk_timed_t;
 
 /* How the time grows with the number of ranks if no resource is shared and no rank is slow. */

@@ -48,9 +48,9 @@ static double real_of(uint64_t bits, hk_type_t type)
     if (exponent == (1 << format.exponent) - 1) {
         return NAN; /* or infinite: no payload is */
     }
-    const double size = exponent == 0 ? ldexp((double)fraction, 1 - bias - format.fraction)
-                                      : ldexp((double)(fraction | (uint64_t)1 << format.fraction),
-                                              exponent - bias - format.fraction);
+    const double size =
+        exponent == 0 ? ldexp((double)fraction, 1 - bias - format.fraction)
+                      : ldexp((double)(fraction | (uint64_t)1 << format.fraction), exponent - bias - format.fraction);
     return bits >> (format.fraction + format.exponent) != 0 ? -size : size;
 }
 

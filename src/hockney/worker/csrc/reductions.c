@@ -46,9 +46,9 @@ REAL(float64, double)
 hk_combine_t hk_combine_of(hk_type_t type, hk_reduction_t reduction)
 {
     static const hk_combine_t rows[HK_TYPES][HK_REDUCTIONS] = {
-        [HK_UINT8] = WHOLE_ROW(uint8),    [HK_INT8] = WHOLE_ROW(int8),      [HK_UINT16] = WHOLE_ROW(uint16),
-        [HK_INT16] = WHOLE_ROW(int16),    [HK_UINT32] = WHOLE_ROW(uint32),  [HK_INT32] = WHOLE_ROW(int32),
-        [HK_UINT64] = WHOLE_ROW(uint64),  [HK_INT64] = WHOLE_ROW(int64),    [HK_FLOAT32] = REAL_ROW(float32),
+        [HK_UINT8] = WHOLE_ROW(uint8),    [HK_INT8] = WHOLE_ROW(int8),     [HK_UINT16] = WHOLE_ROW(uint16),
+        [HK_INT16] = WHOLE_ROW(int16),    [HK_UINT32] = WHOLE_ROW(uint32), [HK_INT32] = WHOLE_ROW(int32),
+        [HK_UINT64] = WHOLE_ROW(uint64),  [HK_INT64] = WHOLE_ROW(int64),   [HK_FLOAT32] = REAL_ROW(float32),
         [HK_FLOAT64] = REAL_ROW(float64),
     };
     return rows[type][reduction];

@@ -5,9 +5,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "sync.h"
 #include "pace.h"
 #include "registry.h"
+#include "sync.h"
 
 enum { REFERENCE_TRIPS = 5 };
 

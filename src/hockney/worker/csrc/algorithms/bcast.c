@@ -104,8 +104,8 @@ hk_status_t hk_bcast_scatter_allgather(hk_ctx_t *ctx, hk_call_t *call)
         const int given = (rank - step + size) % size, got = (rank - step - 1 + size) % size;
         const size_t given_at = hk_part_at(call, size, given), got_at = hk_part_at(call, size, got);
         HK_TRY(hk_swap(ctx, call, hk_to_rank(call, rank + 1), vector + given_at,
-                       hk_part_at(call, size, given + 1) - given_at, hk_to_rank(call, rank + size - 1),
-                       vector + got_at, hk_part_at(call, size, got + 1) - got_at));
+                       hk_part_at(call, size, given + 1) - given_at, hk_to_rank(call, rank + size - 1), vector + got_at,
+                       hk_part_at(call, size, got + 1) - got_at));
     }
     return HK_OK;
 }

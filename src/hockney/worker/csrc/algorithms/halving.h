@@ -12,7 +12,7 @@ typedef struct halving_range {
 
 /* Ranks are numbered from the root, or from rank 0 where `root` is 0. */
 typedef struct halving {
-    int doubling, steps;                      /* the largest power of two up to the size; halvings that were made */
+    int doubling, steps;                     /* the largest power of two up to the size; halvings that were made */
     halving_range_t range[HALVINGS_MAX + 1]; /* that this rank was responsible for before each halving, and now */
 } halving_t;
 
@@ -43,8 +43,8 @@ static inline hk_status_t halving_begin(hk_ctx_t *ctx, hk_call_t *call, int rank
         const size_t middle = all.at + (all.end - all.at) / grain / 2 * grain;
         const bool is_upper = (rank & distance) != 0;
         const halving_range_t kept = is_upper ? (halving_range_t){middle, all.end} : (halving_range_t){all.at, middle};
-        const halving_range_t given_away = is_upper ? (halving_range_t){all.at, middle}
-                                                    : (halving_range_t){middle, all.end};
+        const halving_range_t given_away =
+            is_upper ? (halving_range_t){all.at, middle} : (halving_range_t){middle, all.end};
         const int peer = hk_to_rank(call, rank ^ distance);
         HK_TRY(hk_swap(ctx, call, peer, mine + given_away.at, given_away.end - given_away.at, peer,
                        call->work + kept.at, kept.end - kept.at));

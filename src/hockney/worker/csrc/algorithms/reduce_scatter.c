@@ -17,8 +17,8 @@ hk_status_t hk_reduce_scatter_pairwise(hk_ctx_t *ctx, hk_call_t *call)
     return HK_OK;
 }
 
-/* P - 1 steps around a ring: the result for a rank starts at the rank after it and grows until it is there (as the first
- * half of Patarasuk and Yuan 2009). */
+/* P - 1 steps around a ring: the result for a rank starts at the rank after it and grows until it is there (as the
+ * first half of Patarasuk and Yuan 2009). */
 hk_status_t hk_reduce_scatter_ring(hk_ctx_t *ctx, hk_call_t *call)
 {
     const int rank = call->rank, size = call->size;

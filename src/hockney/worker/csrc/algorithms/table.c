@@ -21,10 +21,12 @@
 #define ALGORITHM_DECLARE(word, function, room, reqs, sizes) hk_status_t function(hk_ctx_t *ctx, hk_call_t *call);
 #define ALGORITHM_DECLARE_NONE(word, first, second, room)
 #define ALGORITHM_DECLARE_ALL(LIST, key) LIST(ALGORITHM_DECLARE, ALGORITHM_DECLARE_NONE)
-#define ALGORITHM_ROW(word, function, room, reqs, sizes) {word, function, HK_ROOM_##room, HK_REQS_##reqs, HK_SIZES_##sizes, {HK_NO_OPERATION}},
-#define ALGORITHM_PARTS_ROW(word, first, second, room)                                                                           \
+#define ALGORITHM_ROW(word, function, room, reqs, sizes)                                                               \
+    {word, function, HK_ROOM_##room, HK_REQS_##reqs, HK_SIZES_##sizes, {HK_NO_OPERATION}},
+#define ALGORITHM_PARTS_ROW(word, first, second, room)                                                                 \
     {word, NULL, HK_ROOM_##room, HK_REQS_PAIR, HK_SIZES_ANY, {HK_##first, HK_##second}},
-#define ALGORITHM_TABLE(LIST, key) static const hk_algorithm_t key##_algorithms[] = {LIST(ALGORITHM_ROW, ALGORITHM_PARTS_ROW){.name = NULL}};
+#define ALGORITHM_TABLE(LIST, key)                                                                                     \
+    static const hk_algorithm_t key##_algorithms[] = {LIST(ALGORITHM_ROW, ALGORITHM_PARTS_ROW){.name = NULL}};
 
 ALGORITHM_LISTS(ALGORITHM_DECLARE_ALL)
 ALGORITHM_LISTS(ALGORITHM_TABLE)

@@ -2,9 +2,9 @@
  * or by a portable algorithm; both are one function of the call, so they are timed alike.
  *
  * When a repetition starts:
- * "stream": when the previous one has ended on this rank. Where ranks could run ahead of each other, as with a root, all
- * meet after each batch, timed. "barrier": after a barrier, untimed, as in the OSU benchmarks. "window": at a time that
- * rank 0 has set, on clocks that were compared, as in ReproMPI (S. Hunold and A. Carpen-Amarie, Reproducible MPI
+ * "stream": when the previous one has ended on this rank. Where ranks could run ahead of each other, as with a root,
+ * all meet after each batch, timed. "barrier": after a barrier, untimed, as in the OSU benchmarks. "window": at a time
+ * that rank 0 has set, on clocks that were compared, as in ReproMPI (S. Hunold and A. Carpen-Amarie, Reproducible MPI
  * benchmarking is still not as easy as you think, 2016). A rank that is late starts at once and counts it. */
 #include "collective.h"
 
@@ -19,8 +19,8 @@
 
 enum { PURE_CALLS = 20, CLOCK_EXCHANGES = 20, LINE_BYTES = 64 };
 enum { COPIES_MAX = 1024, CACHE_BYTES = 32 << 20 }; /* CACHE_BYTES: where the system does not say */
-enum { WINDOW_NS_PER_RANK = 25000 }; /* until all have heard of it: rank 0 tells one after the other */
-enum { STAMP_BYTES = 64 };          /* behind all that is received */
+enum { WINDOW_NS_PER_RANK = 25000 };                /* until all have heard of it: rank 0 tells one after the other */
+enum { STAMP_BYTES = 64 };                          /* behind all that is received */
 enum { NEAR_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
 
 typedef struct collective_state {
@@ -120,9 +120,9 @@ static sizes_t sizes_of(const hk_asked_t *asked, const hk_call_t *call, int bloc
     if (operation == HK_BARRIER) {
         return sizes;
     }
-    sizes.out_bytes = hk_gives_blocks(operation)  ? all_bytes(asked, call, blocks, given_bytes)
-                      : is_vector                 ? call->bytes
-                                                  : hk_block_bytes(asked, call, call->rank, call->rank);
+    sizes.out_bytes = hk_gives_blocks(operation) ? all_bytes(asked, call, blocks, given_bytes)
+                      : is_vector                ? call->bytes
+                                                 : hk_block_bytes(asked, call, call->rank, call->rank);
     sizes.in_bytes = hk_gets_blocks(operation)    ? all_bytes(asked, call, blocks, got_bytes)
                      : hk_gives_blocks(operation) ? hk_block_bytes(asked, call, call->rank, call->rank)
                                                   : call->bytes;
@@ -197,7 +197,9 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
     static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_ROOT};
     return (hk_plan_t){.out_bytes = copies * strided(sizes.out_bytes),
                        .in_bytes = copies * strided(sizes.in_bytes) + strided(sizes.room_bytes) + STAMP_BYTES,
-                       .reqs_count = algorithm == NULL ? 0 : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)blocks : 2,
+                       .reqs_count = algorithm == NULL                ? 0
+                                     : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)blocks
+                                                                      : 2,
                        .state_bytes = sizeof(collective_state_t) + 2 * ((size_t)blocks + 1) * sizeof(size_t),
                        .bytes_per_rep = messages * run->bytes,
                        .messages_per_rep = messages,
@@ -357,7 +359,8 @@ hk_status_t hk_collective_repeat(hk_run_t *run, uint64_t reps)
     return may_run_ahead(state->asked.operation) && state->asked.start == HK_START_STREAM ? hk_sync(run->ctx) : HK_OK;
 }
 
-/* ---- before and after --------------------------------------------------------------------------------------------- */
+/* ---- before and after ---------------------------------------------------------------------------------------------
+ */
 
 static void lay_out(const hk_asked_t *asked, hk_call_t *call, int blocks, size_t *out_at, size_t *in_at)
 {
@@ -501,7 +504,8 @@ void hk_collective_fill(hk_run_t *run, uint64_t seed)
     }
 }
 
-/* ---- what must have arrived --------------------------------------------------------------------------------------- */
+/* ---- what must have arrived ---------------------------------------------------------------------------------------
+ */
 
 /* Where a rank keeps the block for this one. */
 static size_t offset_at(const hk_run_t *run, const collective_state_t *state, int from)

@@ -95,7 +95,8 @@ bool hk_gets_blocks(hk_operation_t operation)
 
 /* Uneven blocks are whole words of 4 B, which OpenSHMEM's count, and elements; they have the sum of even ones, but for
  * rounding. linear: block i is i + 1 times as large as block 0.
- * one-big: the last block has all. In an exchange each rank has all sizes: a rank's i-th is the next one's (i - 1)-th. */
+ * one-big: the last block has all. In an exchange each rank has all sizes: a rank's i-th is the next one's (i - 1)-th.
+ */
 size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, int to)
 {
     const size_t size = (size_t)call->size, element = hk_type_bytes[call->type];
@@ -180,7 +181,8 @@ size_t hk_collective_grain(const hk_run_t *run)
     return hk_reduces(asked.operation) || asked.type != HK_UINT8 ? hk_type_bytes[asked.type] : 0;
 }
 
-/* ---- do the options suit each other? ------------------------------------------------------------------------------ */
+/* ---- do the options suit each other? ------------------------------------------------------------------------------
+ */
 
 static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
 {
@@ -298,6 +300,5 @@ bool hk_collective_fits(const hk_run_t *run, char *why, size_t len)
         return false;
     }
     const hk_algorithm_t *algorithm = hk_chosen(run, &asked);
-    return algorithm == NULL ? fits_native(run, &asked, why, len)
-                             : fits_portable(run, &asked, algorithm, why, len);
+    return algorithm == NULL ? fits_native(run, &asked, why, len) : fits_portable(run, &asked, algorithm, why, len);
 }

@@ -1,6 +1,5 @@
 #include "flow.h"
 
-
 enum { PLACES_BYTES = 256 * 1024 }; /* fits into the second-level cache of current CPUs */
 
 size_t hk_flow_places(size_t bytes, size_t window)

@@ -17,11 +17,11 @@ typedef struct ft_class {
 typedef struct ft {
     const ft_class_t *grid;
     hk_run_t *run;
-    size_t rank, lines, planes;    /* lines y of the spectrum's slab, planes z of the grid's */
-    size_t block;                  /* points */
-    hk_complex_t *sent, *received; /* slabs; the last point holds a rank's part of a checksum */
-    hk_complex_t *spectrum;        /* a slab: lines y, in them z, in them x */
-    hk_call_t call; /* the exchange */
+    size_t rank, lines, planes;             /* lines y of the spectrum's slab, planes z of the grid's */
+    size_t block;                           /* points */
+    hk_complex_t *sent, *received;          /* slabs; the last point holds a rank's part of a checksum */
+    hk_complex_t *spectrum;                 /* a slab: lines y, in them z, in them x */
+    hk_call_t call;                         /* the exchange */
     size_t block_at[HK_FFT_POINTS_MAX + 1]; /* where the blocks for and from each rank begin, in bytes */
     hk_status_t (*solve)(struct ft *ft, hk_complex_t *const *line);
     hk_complex_t *line[HK_FFT_POINTS_MAX];        /* place of each line y of the first plane, when planes arrive */

@@ -92,8 +92,8 @@ static bool halo_expected(const hk_run_t *run, size_t i, hk_expected_t *expected
 }
 
 #define HALO_SHARED                                                                                                    \
-    .kind = HK_KIND_APPLICATION, .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING, .ranks_min = 2, .timed = HK_TIMED_SLOWEST, .stream = true,              \
-    .fits = hk_grid_fits, .plan = halo_plan, .prepare = halo_prepare, .repeat = halo_repeat,                           \
+    .kind = HK_KIND_APPLICATION, .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING, .ranks_min = 2, .timed = HK_TIMED_SLOWEST, \
+    .stream = true, .fits = hk_grid_fits, .plan = halo_plan, .prepare = halo_prepare, .repeat = halo_repeat,           \
     .expected = halo_expected, .counter = hk_state_counter
 
 const hk_pattern_t hk_pattern_halo2d = {

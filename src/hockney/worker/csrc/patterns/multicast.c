@@ -1,5 +1,6 @@
 /* Multicast (ATLAS Com-1.6): rank 0 sends the same buffer to every other rank. The time is rank 0's, including the
- * acknowledgements of the last messages, or until its sends have returned. The library's broadcast is the pattern bcast. */
+ * acknowledgements of the last messages, or until its sends have returned. The library's broadcast is the pattern
+ * bcast. */
 #include "flow.h"
 
 static hk_status_t multicast_repeat(hk_run_t *run, uint64_t reps)

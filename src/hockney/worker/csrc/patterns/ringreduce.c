@@ -2,8 +2,8 @@
  * 2009; used for the gradients of machine learning): a vector has one part per rank. In P - 1 steps each rank adds a
  * part from its left neighbour to its own and sends the sum to the right. Then each rank has one part of the total.
  * In P - 1 more steps these parts travel around the ring. The time is that of the slowest rank. */
-#include "../sync.h"
 #include "../pattern.h"
+#include "../sync.h"
 
 /* The offset of a part. The first parts are one word longer if the words do not divide evenly. */
 static size_t part_offset(const hk_run_t *run, int part)

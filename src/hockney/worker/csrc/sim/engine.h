@@ -169,7 +169,7 @@ struct hk_sim {
     double *kind_ps_per_byte;
     uint64_t *kind_latency_ps;
     uint64_t turn_ps;
-    hk_costs_t **costs;            /* of each class, most recently used first */
+    hk_costs_t **costs;          /* of each class, most recently used first */
     int only_class[HK_TRAFFICS]; /* the class of all pairs; -1: it depends on the pair */
     hk_queue_t queue;
     hk_channels_t channels;
