@@ -10,210 +10,16 @@
 
 #include <string.h>
 
-#include <unistd.h>
-
-#include "../payload.h"
 #include "../sync.h"
 #include "clock.h"
-#include "grid.h"
 
-enum { PURE_CALLS = 20, CLOCK_EXCHANGES = 20, LINE_BYTES = 64 };
-enum { COPIES_MAX = 1024, CACHE_BYTES = 32 << 20 }; /* CACHE_BYTES: where the system does not say */
-enum { WINDOW_NS_PER_RANK = 25000 };                /* until all have heard of it: rank 0 tells one after the other */
-enum { STAMP_BYTES = 64 };                          /* behind all that is received */
-enum { NEAR_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
-
-typedef struct collective_state {
-    hk_call_t call;
-    hk_asked_t asked;
-    const hk_algorithm_t *algorithm; /* NULL: the transport's own */
-    hk_status_t (*loop)(hk_run_t *run, uint64_t reps);
-    unsigned char *out, *in; /* of copy 0 */
-    size_t out_stride, in_stride, room_bytes;
-    uint64_t copies, count; /* count: repetitions so far; one uses copy count % copies */
-    uint64_t pure_ns;       /* of one operation without computing */
-    uint64_t arrivals;      /* the state of the random delays */
-    double overlaps, late_starts, clock_ahead_ns, clock_error_ns;
-    bool has_own_block; /* the operation leaves it in `in`, too */
-    bool is_counting;   /* the counters have been read before the samples */
-    int near[NEAR_MAX];
-    size_t at[]; /* out_at, then in_at */
-} collective_state_t;
-
-/* ---- sizes ------------------------------------------------------------------------------------------------------- */
-
-static bool may_run_ahead(hk_operation_t operation)
-{
-    return hk_has_root(operation) || operation == HK_SCAN || operation == HK_EXSCAN;
-}
-
-/* The neighbours of a rank on the grid, in each dimension the one before and the one after it; with two ranks in it
- * they are one. */
-static int find_near(const hk_run_t *run, int rank, int size, int near[NEAR_MAX])
-{
-    hk_ctx_t ctx = *run->ctx;
-    hk_run_t of_rank = *run;
-    int count = 0;
-    ctx.rank = rank;
-    ctx.size = size;
-    of_rank.ctx = &ctx;
-    const hk_grid_t grid = hk_grid_of(&of_rank);
-    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX; d++) {
-        for (int step = -1; step <= 1; step += 2) {
-            if (grid.ranks[d] > 2 || (grid.ranks[d] == 2 && step > 0)) {
-                near[count++] = hk_grid_around(&grid, d, step);
-            }
-        }
-    }
-    return count;
-}
-
-/* The call with its neighbours, and the number of its blocks. */
-static int shape(const hk_run_t *run, const hk_asked_t *asked, hk_call_t *call_p, int near[NEAR_MAX])
-{
-    *call_p = hk_call_of(run, asked);
-    if (hk_is_near(asked->operation)) {
-        call_p->near = (hk_near_t){.count = find_near(run, call_p->rank, call_p->size, near), .ranks = near};
-    }
-    return hk_blocks(call_p);
-}
-
-static int block_rank(const hk_call_t *call, int block)
-{
-    return hk_is_near(call->operation) ? call->near.ranks[block] : block;
-}
-
-static size_t given_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
-{
-    return hk_block_bytes(asked, call, call->rank, block_rank(call, block));
-}
-
-static size_t got_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
-{
-    return hk_block_bytes(asked, call, block_rank(call, block), call->rank);
-}
-
-typedef size_t (*block_size_t)(const hk_asked_t *, const hk_call_t *, int);
-
-static size_t all_bytes(const hk_asked_t *asked, const hk_call_t *call, int blocks, block_size_t of_block)
-{
-    size_t sum = 0;
-    if (asked->counts == HK_COUNTS_EQUAL) {
-        return (size_t)blocks * call->bytes;
-    }
-    for (int i = 0; i < blocks; i++) {
-        sum += of_block(asked, call, i);
-    }
-    return sum;
-}
-
-typedef struct sizes {
-    size_t out_bytes, in_bytes; /* of one copy */
-    size_t room_bytes;          /* for the algorithm's work */
-} sizes_t;
-
-static sizes_t sizes_of(const hk_asked_t *asked, const hk_call_t *call, int blocks, const hk_algorithm_t *algorithm)
-{
-    const hk_operation_t operation = asked->operation;
-    const bool is_vector = hk_reduces(operation) || operation == HK_BCAST;
-    sizes_t sizes = {0};
-    if (operation == HK_BARRIER) {
-        return sizes;
-    }
-    sizes.out_bytes = hk_gives_blocks(operation) ? all_bytes(asked, call, blocks, given_bytes)
-                      : is_vector                ? call->bytes
-                                                 : hk_block_bytes(asked, call, call->rank, call->rank);
-    sizes.in_bytes = hk_gets_blocks(operation)    ? all_bytes(asked, call, blocks, got_bytes)
-                     : hk_gives_blocks(operation) ? hk_block_bytes(asked, call, call->rank, call->rank)
-                                                  : call->bytes;
-    if (hk_gives_blocks(operation) && asked->in_place != 0 && sizes.in_bytes < sizes.out_bytes) {
-        sizes.in_bytes = sizes.out_bytes; /* of a reduction: what the rank gives */
-    }
-    const size_t most = sizes.out_bytes > sizes.in_bytes ? sizes.out_bytes : sizes.in_bytes;
-    const hk_room_t room = algorithm != NULL ? algorithm->room : HK_ROOM_NONE;
-    sizes.room_bytes = room == HK_ROOM_VECTOR ? most : room != HK_ROOM_NONE ? 2 * most : 0;
-    return sizes;
-}
-
-static size_t strided(size_t size_bytes)
-{
-    return (size_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
-}
-
-/* Fresh data: as many copies as are twice as large as the last cache. OpenSHMEM may write into `in` before its rank has
- * entered the call, so `in` must not be in use by the previous call. Two are enough where every rank has left the
- * previous call before any enters the next but one. */
-static uint64_t copies_of(const hk_run_t *run, const hk_asked_t *asked, const sizes_t *sizes, bool is_own)
-{
-    long cache_bytes = 0;
-    if (asked->fresh == 0) {
-        return is_own && (run->ctx->tp->caps & HK_CAP_ONE_SIDED) != 0 ? 2 : 1;
-    }
-#ifdef _SC_LEVEL3_CACHE_SIZE
-    cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-    const size_t each = strided(sizes->out_bytes) + strided(sizes->in_bytes);
-    const size_t needed = 2 * (size_t)(cache_bytes > 0 ? cache_bytes : CACHE_BYTES) / (each > 0 ? each : 1);
-    return needed < 2 ? 2 : needed > COPIES_MAX ? COPIES_MAX : needed;
-}
-
-/* The least that ranks must exchange: each block once to each rank that needs it, a reduced vector once from each rank,
- * an allreduced one twice, as its result has to reach all. */
-static uint64_t messages_of(hk_operation_t operation, uint64_t size)
-{
-    switch (operation) {
-    case HK_BARRIER:
-        return 0;
-    case HK_ALLREDUCE:
-        return 2 * (size - 1);
-    case HK_REDUCE_LOCAL:
-        return 1;
-    case HK_ALLGATHER:
-    case HK_ALLGATHERV:
-    case HK_ALLTOALL:
-    case HK_ALLTOALLV:
-    case HK_ALLTOALLW:
-    case HK_REDUCE_SCATTER:
-    case HK_REDUCE_SCATTER_BLOCK:
-        return size * (size - 1);
-    default:
-        return size - 1;
-    }
-}
-
-hk_plan_t hk_collective_plan(const hk_run_t *run)
-{
-    const hk_asked_t asked = hk_asked_of(run);
-    const hk_algorithm_t *algorithm = hk_chosen(run, &asked);
-    hk_call_t call;
-    int near[NEAR_MAX];
-    const int blocks = shape(run, &asked, &call, near);
-    const sizes_t sizes = sizes_of(&asked, &call, blocks, algorithm);
-    const uint64_t copies = copies_of(run, &asked, &sizes, algorithm == NULL);
-    const uint64_t size = (uint64_t)call.size; /* uneven blocks count as even ones; all ranks have as many neighbours */
-    const uint64_t in_group =
-        hk_is_near(asked.operation) ? size * (uint64_t)blocks : messages_of(asked.operation, size);
-    const uint64_t messages = (uint64_t)asked.groups * in_group;
-    static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_ROOT};
-    return (hk_plan_t){.out_bytes = copies * strided(sizes.out_bytes),
-                       .in_bytes = copies * strided(sizes.in_bytes) + strided(sizes.room_bytes) + STAMP_BYTES,
-                       .reqs_count = algorithm == NULL                ? 0
-                                     : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)blocks
-                                                                      : 2,
-                       .state_bytes = sizeof(collective_state_t) + 2 * ((size_t)blocks + 1) * sizeof(size_t),
-                       .bytes_per_rep = messages * run->bytes,
-                       .messages_per_rep = messages,
-                       .divisor = 1,
-                       .algorithm = algorithm == NULL ? "native" : algorithm->name,
-                       .timed = timed[asked.time],
-                       .root = (int)asked.root,
-                       .period = copies};
-}
+enum { PURE_CALLS = 20, CLOCK_EXCHANGES = 20 };
+enum { WINDOW_NS_PER_RANK = 25000 }; /* until all have heard of it: rank 0 tells one after the other */
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 /* A single pair of buffers stays as make_call has left it: in place, MPI has a name instead of one. */
-static inline void aim(collective_state_t *state)
+static inline void aim(hk_collective_state_t *state)
 {
     const size_t copy = state->count++ % state->copies;
     if (state->copies > 1) {
@@ -225,7 +31,7 @@ static inline void aim(collective_state_t *state)
 /* Back to back, on one pair of buffers: nothing but the calls. */
 static hk_status_t loop_plain(hk_run_t *run, uint64_t reps)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     hk_call_t *call = &state->call;
     hk_status_t (*const operate)(hk_ctx_t *, hk_call_t *) = call->run;
@@ -238,7 +44,7 @@ static hk_status_t loop_plain(hk_run_t *run, uint64_t reps)
 
 static hk_status_t loop_copies(hk_run_t *run, uint64_t reps)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     hk_call_t *call = &state->call;
     hk_status_t (*const operate)(hk_ctx_t *, hk_call_t *) = call->run;
@@ -252,7 +58,7 @@ static hk_status_t loop_copies(hk_run_t *run, uint64_t reps)
 /* A start, computing if asked for, and the wait for the end. */
 static hk_status_t operate_in_parts(hk_run_t *run)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     hk_call_t *call = &state->call;
     const uint64_t parts = (uint64_t)state->asked.tests + 1;
@@ -281,7 +87,7 @@ static hk_status_t loop_parts(hk_run_t *run, uint64_t reps)
  * (SplitMix64: Steele, Lea and Flood 2014). */
 static void arrive(hk_run_t *run)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     if (state->asked.arrival_us > 0) {
         uint64_t bits = state->arrivals += 0x9e3779b97f4a7c15u;
         bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -293,7 +99,7 @@ static void arrive(hk_run_t *run)
 /* Waits until rank 0's clock shows start_ns. */
 static void await_start(hk_run_t *run, uint64_t start_ns)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const uint64_t mine_ns = start_ns - (uint64_t)(int64_t)state->clock_ahead_ns;
     state->late_starts += ctx->tp->now_ns(ctx) > mine_ns;
@@ -303,7 +109,7 @@ static void await_start(hk_run_t *run, uint64_t start_ns)
 
 static unsigned char *stamp_of(hk_run_t *run)
 {
-    const collective_state_t *state = run->state;
+    const hk_collective_state_t *state = run->state;
     return run->in + state->copies * state->in_stride + state->room_bytes;
 }
 
@@ -329,7 +135,7 @@ static hk_status_t agree_on_start(hk_run_t *run, uint64_t wait_ns, uint64_t *sta
 /* Repetitions that start together; only their own time counts. */
 static hk_status_t loop_together(hk_run_t *run, uint64_t reps)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
     const bool is_in_parts = state->call.wait != NULL;
@@ -352,9 +158,14 @@ static hk_status_t loop_together(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
+static bool may_run_ahead(hk_operation_t operation)
+{
+    return hk_has_root(operation) || operation == HK_SCAN || operation == HK_EXSCAN;
+}
+
 hk_status_t hk_collective_repeat(hk_run_t *run, uint64_t reps)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     HK_TRY(state->loop(run, reps));
     return may_run_ahead(state->asked.operation) && state->asked.start == HK_START_STREAM ? hk_sync(run->ctx) : HK_OK;
 }
@@ -365,8 +176,8 @@ hk_status_t hk_collective_repeat(hk_run_t *run, uint64_t reps)
 static void lay_out(const hk_asked_t *asked, hk_call_t *call, int blocks, size_t *out_at, size_t *in_at)
 {
     for (int i = 0; i < blocks; i++) {
-        out_at[i + 1] = out_at[i] + given_bytes(asked, call, i);
-        in_at[i + 1] = in_at[i] + got_bytes(asked, call, i);
+        out_at[i + 1] = out_at[i] + hk_given_bytes(asked, call, i);
+        in_at[i + 1] = in_at[i] + hk_got_bytes(asked, call, i);
     }
     call->out_at = hk_gives_blocks(asked->operation) ? out_at : NULL;
     call->in_at = hk_gets_blocks(asked->operation) ? in_at : NULL;
@@ -375,7 +186,7 @@ static void lay_out(const hk_asked_t *asked, hk_call_t *call, int blocks, size_t
 /* What one operation takes by itself, to compute as long. */
 static hk_status_t time_pure(hk_run_t *run)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const int64_t overlap = state->asked.overlap;
     uint64_t start_ns = 0;
@@ -395,7 +206,7 @@ static hk_status_t time_pure(hk_run_t *run)
  * is none: ranks of one host have one clock. */
 static hk_status_t compare_clocks(hk_run_t *run)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     unsigned char *stamp = stamp_of(run);
@@ -425,18 +236,18 @@ static hk_status_t compare_clocks(hk_run_t *run)
 
 hk_status_t hk_collective_prepare(hk_run_t *run)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     hk_call_t *call = &state->call;
     state->asked = hk_asked_of(run);
     const hk_algorithm_t *algorithm = hk_chosen(run, &state->asked);
-    const int blocks = shape(run, &state->asked, call, state->near);
-    const sizes_t sizes = sizes_of(&state->asked, call, blocks, algorithm);
+    const int blocks = hk_shape(run, &state->asked, call, state->near);
+    const hk_call_sizes_t sizes = hk_sizes_of(&state->asked, call, blocks, algorithm);
     lay_out(&state->asked, call, blocks, state->at, state->at + blocks + 1);
-    state->copies = copies_of(run, &state->asked, &sizes, algorithm == NULL);
-    state->out_stride = strided(sizes.out_bytes);
-    state->in_stride = strided(sizes.in_bytes);
-    state->room_bytes = strided(sizes.room_bytes);
+    state->copies = hk_copies_of(run, &state->asked, &sizes, algorithm == NULL);
+    state->out_stride = hk_strided(sizes.out_bytes);
+    state->in_stride = hk_strided(sizes.in_bytes);
+    state->room_bytes = hk_strided(sizes.room_bytes);
     state->has_own_block = algorithm == NULL || algorithm->run != hk_alltoall_flat;
     state->out = run->out;
     state->in = run->in;
@@ -464,167 +275,9 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
 
 hk_status_t hk_collective_finish(hk_run_t *run)
 {
-    collective_state_t *state = run->state;
+    hk_collective_state_t *state = run->state;
     if (state->call.own != NULL) {
         (state->algorithm != NULL ? hk_parts_drop : run->ctx->tp->drop_call)(run->ctx, &state->call);
     }
     return HK_OK;
-}
-
-/* Where a rank's own block is, in place. */
-static size_t own_at(const hk_asked_t *asked, const hk_call_t *call)
-{
-    size_t at = 0;
-    for (int i = 0; i < call->rank && hk_gets_blocks(asked->operation) && !hk_gives_blocks(asked->operation); i++) {
-        at += got_bytes(asked, call, i);
-    }
-    return at;
-}
-
-/* All copies are alike. Before prepare there is no state. */
-void hk_collective_fill(hk_run_t *run, uint64_t seed)
-{
-    const hk_asked_t asked = hk_asked_of(run);
-    const hk_algorithm_t *algorithm = hk_chosen(run, &asked);
-    hk_call_t call;
-    int near[NEAR_MAX];
-    const int blocks = shape(run, &asked, &call, near), rank = run->ctx->rank;
-    const sizes_t sizes = sizes_of(&asked, &call, blocks, algorithm);
-    const uint64_t copies = copies_of(run, &asked, &sizes, algorithm == NULL);
-    const hk_type_t type = hk_reduces(asked.operation) ? call.type : HK_UINT8; /* others only copy */
-    for (uint64_t copy = 0; copy < copies; copy++) {
-        unsigned char *out = run->out + copy * strided(sizes.out_bytes);
-        unsigned char *in = run->in + copy * strided(sizes.in_bytes);
-        hk_payload_fill_type(out, sizes.out_bytes, type, call.reduction, rank, seed);
-        if (asked.operation == HK_REDUCE_LOCAL) { /* what is there, as if from the next rank */
-            hk_payload_fill_type(in, sizes.in_bytes, type, call.reduction, rank + 1, seed);
-        } else if (call.in_place) {
-            memcpy(in + own_at(&asked, &call), out, sizes.out_bytes);
-        }
-    }
-}
-
-/* ---- what must have arrived ---------------------------------------------------------------------------------------
- */
-
-/* Where a rank keeps the block for this one. */
-static size_t offset_at(const hk_run_t *run, const collective_state_t *state, int from)
-{
-    hk_ctx_t ctx = *run->ctx;
-    hk_run_t of_giver = *run;
-    hk_call_t giver;
-    int near[NEAR_MAX];
-    size_t offset = 0;
-    ctx.rank = state->call.first + from;
-    of_giver.ctx = &ctx;
-    const int blocks = shape(&of_giver, &state->asked, &giver, near);
-    for (int i = 0; i < blocks && block_rank(&giver, i) != state->call.rank; i++) {
-        offset += given_bytes(&state->asked, &giver, i);
-    }
-    return offset;
-}
-
-/* Block i of those that the rank gets. */
-static hk_expected_t got_block(const hk_run_t *run, const collective_state_t *state, int block)
-{
-    const hk_call_t *call = &state->call;
-    const int from = block_rank(call, block);
-    return (hk_expected_t){.in_offset = call->in_at[block],
-                           .size_bytes = hk_in_bytes(call, block),
-                           .from_rank = call->first + from,
-                           .from_offset = hk_gives_blocks(call->operation) ? offset_at(run, state, from) : 0};
-}
-
-static hk_expected_t reduction_of(const hk_call_t *call, int end)
-{
-    return (hk_expected_t){.size_bytes = call->bytes,
-                           .from_rank = HK_FROM_ALL,
-                           .first_rank = call->first,
-                           .end_rank = call->first + end,
-                           .type = call->type,
-                           .reduction = call->reduction};
-}
-
-/* The only block that the rank gets. Without one its size is 0. */
-static hk_expected_t only_block(const collective_state_t *state)
-{
-    const hk_call_t *call = &state->call;
-    const bool is_root = call->rank == call->root;
-    hk_expected_t block = {.size_bytes = 0};
-    switch (call->operation) {
-    case HK_BCAST:
-        return is_root ? block : (hk_expected_t){.size_bytes = call->bytes, .from_rank = hk_peer(call, call->root)};
-    case HK_REDUCE:
-        return is_root ? reduction_of(call, call->size) : block;
-    case HK_ALLREDUCE:
-        return reduction_of(call, call->size);
-    case HK_SCAN:
-        return reduction_of(call, call->rank + 1);
-    case HK_EXSCAN:
-        return call->rank > 0 ? reduction_of(call, call->rank) : block;
-    case HK_REDUCE_LOCAL:
-        block = reduction_of(call, call->rank + 2);
-        block.first_rank += call->rank;
-        return block;
-    case HK_REDUCE_SCATTER:
-    case HK_REDUCE_SCATTER_BLOCK:
-        block = reduction_of(call, call->size);
-        block.from_offset = call->out_at[call->rank];
-        block.size_bytes = hk_out_bytes(call, call->rank);
-        return block;
-    default: /* scatter */
-        return is_root && call->in_place ? block
-                                         : (hk_expected_t){.from_rank = hk_peer(call, call->root),
-                                                           .from_offset = call->out_at[call->rank],
-                                                           .size_bytes = hk_out_bytes(call, call->rank)};
-    }
-}
-
-bool hk_collective_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    const collective_state_t *state = run->state;
-    const hk_call_t *call = &state->call;
-    const hk_operation_t operation = call->operation;
-    const size_t copy = (state->count - 1) % state->copies;
-    if (operation == HK_BARRIER) {
-        return false;
-    }
-    if (hk_gets_blocks(operation)) {
-        const bool is_for_me = !hk_has_root(operation) || call->rank == call->root;
-        if (!is_for_me || i >= (size_t)hk_blocks(call)) {
-            return false;
-        }
-        *expected_p = got_block(run, state, (int)i);
-        if (!state->has_own_block && expected_p->from_rank == run->ctx->rank) {
-            expected_p->size_bytes = 0;
-        }
-    } else {
-        *expected_p = only_block(state);
-        if (i > 0) {
-            return false;
-        }
-    }
-    expected_p->in_offset += copy * state->in_stride;
-    return true;
-}
-
-/* The core subtracts what the counters are before the samples, which is 0 for the clocks' error, too: it is no sum. */
-bool hk_collective_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
-{
-    collective_state_t *state = run->state;
-    if (state->asked.overlap != 0 && i < 2) {
-        const double delay_ns = state->overlaps * (double)state->pure_ns;
-        *counter_p = i == 0 ? (hk_counter_t){"delays", state->overlaps} : (hk_counter_t){"delay_ns", delay_ns};
-        return true;
-    }
-    i -= state->asked.overlap != 0 ? 2 : 0;
-    if (state->asked.start != HK_START_WINDOW || i > 1) {
-        return false;
-    }
-    *counter_p = (hk_counter_t){"late_starts", state->late_starts};
-    if (i == 1) {
-        *counter_p = (hk_counter_t){"clock_error_ns", state->is_counting ? state->clock_error_ns : 0};
-        state->is_counting = true;
-    }
-    return true;
 }
