@@ -42,9 +42,14 @@ void hk_collective_fill(hk_run_t *run, uint64_t seed)
 /* ---- what must have arrived ---------------------------------------------------------------------------------------
  */
 
-/* Where a rank keeps the block for this one. */
+/* Where a rank keeps the block for this one. Without neighbours, sizes depend on the sum of both ranks only: the blocks
+ * before it are as large as some of this rank's own. */
 static size_t offset_at(const hk_run_t *run, const hk_collective_state_t *state, int from)
 {
+    if (!hk_is_near(state->asked.operation)) {
+        const hk_call_t *call = &state->call;
+        return hk_span(call, call->out_at, from - call->rank + call->size, call->rank);
+    }
     hk_ctx_t ctx = *run->ctx;
     hk_run_t of_giver = *run;
     hk_call_t giver;

@@ -4,8 +4,12 @@
 
 #include <unistd.h>
 
-enum { STAMP_BYTES = 64 }; /* behind all that is received */
-enum { LINE_BYTES = 64, COPIES_MAX = 1024, CACHE_BYTES = 32 << 20 }; /* CACHE_BYTES: where the system does not say */
+enum { COLLECTIVE_STAMP_BYTES = 64 }; /* behind all that is received */
+enum {
+    COLLECTIVE_LINE_BYTES = 64,
+    COPIES_MAX = 1024,
+    CACHE_BYTES = 32 << 20
+}; /* CACHE_BYTES: where the system does not say */
 
 /* The neighbours of a rank on the grid, in each dimension the one before and the one after it; with two ranks in it
  * they are one. */
@@ -92,7 +96,7 @@ hk_call_sizes_t hk_sizes_of(const hk_asked_t *asked, const hk_call_t *call, int 
 
 size_t hk_strided(size_t size_bytes)
 {
-    return (size_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    return (size_bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES * COLLECTIVE_LINE_BYTES;
 }
 
 /* Fresh data: as many copies as are twice as large as the last cache. OpenSHMEM may write into `in` before its rank has
@@ -103,6 +107,9 @@ uint64_t hk_copies_of(const hk_run_t *run, const hk_asked_t *asked, const hk_cal
     long cache_bytes = 0;
     if (asked->fresh == 0) {
         return is_own && (run->ctx->tp->caps & HK_CAP_ONE_SIDED) != 0 ? 2 : 1;
+    }
+    if ((run->ctx->tp->caps & HK_CAP_VIRTUAL) != 0) {
+        return 2; /* a model has no caches */
     }
 #ifdef _SC_LEVEL3_CACHE_SIZE
     cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -151,7 +158,8 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
     const uint64_t messages = (uint64_t)asked.groups * in_group;
     static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_ROOT};
     return (hk_plan_t){.out_bytes = copies * hk_strided(sizes.out_bytes),
-                       .in_bytes = copies * hk_strided(sizes.in_bytes) + hk_strided(sizes.room_bytes) + STAMP_BYTES,
+                       .in_bytes =
+                           copies * hk_strided(sizes.in_bytes) + hk_strided(sizes.room_bytes) + COLLECTIVE_STAMP_BYTES,
                        .reqs_count = algorithm == NULL                ? 0
                                      : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)blocks
                                                                       : 2,
