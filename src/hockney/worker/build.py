@@ -39,7 +39,11 @@ _STARTERS = ("children.c", "local.c", "remote.c")  # where no library starts the
 FAMILY_SOURCES = {
     "native": _STARTERS,
     "mpi": tuple(
-        f"transports/mpi{part}.c" for part in ("", "_collectives", "_modes", "_name", "_persistent", "_rma", "_start")
+        f"transports/mpi{part}.c"
+        for part in (
+            *("", "_collectives", "_modes", "_name", "_partitions", "_persistent", "_rma", "_start", "_startup"),
+            "_threads",
+        )
     ),
     "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"),
     "shmem": ("transports/shmem.c", "transports/shmem_collectives.c", "transports/shmem_start.c"),

@@ -49,6 +49,7 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     hk_answer_close(answer, ']');
     hk_answer_bool(answer, "stream", pattern->stream);
     hk_answer_bool(answer, "events", pattern->events);
+    hk_answer_bool(answer, "once", pattern->once);
     hk_answer_string(answer, "timed", hk_timed_names[pattern->timed]);
     hk_answer_bool(answer, "sized", !pattern->unsized);
     hk_answer_bool(answer, "payload", pattern->expected != NULL || pattern->verdict != NULL);

@@ -63,6 +63,13 @@ static bool fits_schedule(const hk_run_t *run, const hk_command_t *command, char
     return command->batch == 1 || !run->pattern->plan(run).scheduled;
 }
 
+static bool fits_once(const hk_pattern_t *pattern, const hk_command_t *command, char why[HK_ERROR_MAX])
+{
+    snprintf(why, HK_ERROR_MAX, "a launch has one sample of %s: samples and batch must be 1; each launch has another",
+             pattern->name);
+    return !pattern->once || (command->samples == 1 && command->batch == 1);
+}
+
 bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, char why[HK_ERROR_MAX])
 {
     const hk_transport_t *tp = ctx->tp;
@@ -79,14 +86,20 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const bool is_for_variants = missing != NULL && !has_own && !is_charged;
     const hk_transport_t *other = is_for_variants ? hk_variant_with(tp, pattern->needs) : NULL;
     const int64_t senders = senders_of(pattern, command);
+    char more[144] = "";
+    const bool lacks = tp->lacks != NULL && tp->lacks(tp, native ? 0 : pattern->needs, more, sizeof more);
     if (other != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer; %s does", pattern->name, missing, tp->name,
                  other->name);
     } else if (missing != NULL) {
-        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s", pattern->name, missing, tp->name,
+        snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer%s%s", pattern->name, missing, tp->name,
                  has_own      ? "; algorithm=native does without"
                  : is_charged ? "; a model with cpu.flops_per_s needs none"
-                              : "");
+                 : lacks      ? ": "
+                              : "",
+                 more);
+    } else if (lacks) {
+        snprintf(why, HK_ERROR_MAX, "%s cannot run on %s: %s", pattern->name, tp->name, more);
     } else if (senders >= size - 1) {
         snprintf(why, HK_ERROR_MAX, "%s with %s=%lld on %d ranks has no receivers: it needs %lld ranks or more",
                  pattern->name, pattern->senders, (long long)senders, size, (long long)senders + 2);
@@ -107,7 +120,8 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
                  (unsigned long long)tp->max_bytes);
     } else {
         return (pattern->fits == NULL || pattern->fits(&asked, why, HK_ERROR_MAX)) &&
-               fits_memory(asked, ranks_here, why) && fits_schedule(&asked, command, why);
+               fits_memory(asked, ranks_here, why) && fits_schedule(&asked, command, why) &&
+               fits_once(pattern, command, why);
     }
     return false;
 }

@@ -131,6 +131,7 @@ int hk_launched_run(const hk_args_t *args, const hk_world_t *world, int pinned_a
         .control = &control,
         .oversubscribed = args->oversubscribed,
         .remote = !world->one_host,
+        .startup = world->startup,
     };
     const int code = hk_rank_main(args->tp, &job);
     hk_control_close(&control);

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 
 #include "family.h"
+#include "startup.h"
 
 /* The rank's place in the job, from the library. */
 typedef struct hk_world {
     int rank, size;
     int local_rank; /* index among the ranks of this host */
     bool one_host;
+    const hk_startup_t *startup; /* NULL: unknown */
 } hk_world_t;
 
 /* Call before the library starts, so that its memory is first touched by the right CPU. Pins this rank by its index

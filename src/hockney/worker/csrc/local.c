@@ -97,7 +97,7 @@ static void *run_thread(void *argument)
     int single = -1;
     hk_control_t control;
     take_ends(me->star, me->rank, &control, &single);
-    const hk_job_t job = {me->rank, me->star->size, &control, me->shared, me->args->oversubscribed, 0, NULL};
+    const hk_job_t job = {me->rank, me->star->size, &control, me->shared, me->args->oversubscribed, 0, NULL, NULL};
     const bool pinned = hk_pin(me->args, me->rank) == HK_OK;
     const int exit_code = pinned ? hk_rank_main(me->args->tp, &job) : HK_EXIT_FAILED;
     if (exit_code != HK_EXIT_OK) {
@@ -159,7 +159,7 @@ static int run_local(void *start, int rank)
             close(star->rim[other]);
         }
     }
-    const hk_job_t job = {rank, star->size, &control, local->shared, local->args->oversubscribed, 0, NULL};
+    const hk_job_t job = {rank, star->size, &control, local->shared, local->args->oversubscribed, 0, NULL, NULL};
     return hk_rank_main(local->args->tp, &job);
 }
 

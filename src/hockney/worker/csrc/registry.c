@@ -18,6 +18,15 @@
     X(rounds)                    \
     X(flows)                     \
     X(ring)                      \
+    X(partitioned)               \
+    X(forked)                    \
+    X(mt_pingpong)               \
+    X(mt_pingping)               \
+    X(mt_sendrecv)               \
+    X(mt_exchange)               \
+    X(mt_uniband)                \
+    X(mt_biband)                 \
+    X(mt_collective)             \
     X(barrier)                   \
     X(bcast)                     \
     X(reduce)                    \
@@ -61,7 +70,9 @@
     X(ft)                        \
     X(memload)                   \
     X(memcpy)                    \
-    X(clocks)
+    X(clocks)                    \
+    X(init)                      \
+    X(first)
 // clang-format on
 
 #define DECLARE_PATTERN(name) extern const hk_pattern_t hk_pattern_##name;
@@ -112,7 +123,9 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     X(mpi_ready)            \
     X(mpi_buffered)         \
     X(mpi_persistent)       \
-    X(mpi_rma)
+    X(mpi_rma)              \
+    X(mpi_threads)          \
+    X(mpi_startup)
 // clang-format on
 #else
 #define MPI(X)

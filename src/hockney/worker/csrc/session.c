@@ -229,6 +229,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
     if (hk_control_agree(job->control, status) != HK_OK) {
         return HK_EXIT_FAILED;
     }
+    session.bench.ctx->startup = job->startup;
     status = hk_watch_open(job->rank, &session.bench.watch);
     if (status == HK_OK) {
         status = hk_floor_open(job->control, job->oversubscribed, &session.bench.floor);

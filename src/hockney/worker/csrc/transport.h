@@ -45,7 +45,11 @@
  * HOSTS        ranks may be on several hosts; without it all are started together on one.
  * KEEPS        the first use of a message creates resources that later uses keep; the warm-up covers it.
  * PROBE        probe: check for the next message without receiving it.
- * VIRTUAL      clock and CPU time belong to a model; real time does not matter. */
+ * VIRTUAL      clock and CPU time belong to a model; real time does not matter.
+ * MULTIPLE     open_thread: several threads of a rank may call hooks at once, each with its own context.
+ * PARTITIONS   `parts`: messages that are sent in parts, each as soon as it is ready (MPI 4).
+ * STARTUP      a library starts the ranks, and how long that took is known (startup.h).
+ * FIRST        so is the first exchange of each pair of ranks, before which no message was sent. */
 // clang-format off
 #define HK_CAPABILITIES(X)                                          \
     X(SEND,        "send",        "send and receive")               \
@@ -61,7 +65,11 @@
     X(HOSTS,       "hosts",       "ranks on several hosts")         \
     X(KEEPS,       "keeps",       "requests that are kept")         \
     X(PROBE,       "probe",       "a probe for the next message") \
-    X(VIRTUAL,     "virtual",     "a virtual clock")
+    X(VIRTUAL,     "virtual",     "a virtual clock") \
+    X(MULTIPLE,    "thread_multiple", "calls from several threads at once") \
+    X(PARTITIONS,  "partitions",  "messages in partitions") \
+    X(STARTUP,     "startup",     "a library that starts the ranks") \
+    X(FIRST,       "first",       "first messages that were timed")
 // clang-format on
 
 #define HK_CAP_PLACE(name, word, words) HK_CAP_PLACE_##name,
@@ -92,6 +100,7 @@ typedef struct hk_limit {
 struct hk_transport;
 struct hk_control;
 struct hk_call;
+struct hk_startup;
 
 /* A sum that grows during the life of a rank: messages lost, calls that would have blocked, ns of computing. Results
  * report the growth over the timed samples. A mean takes two counters. */
@@ -109,6 +118,7 @@ typedef struct hk_ctx {
     const struct hk_transport *tp;
     int rank;
     int size;
+    const struct hk_startup *startup; /* of this launch (startup.h); NULL: no library started it. The core sets it */
 } hk_ctx_t;
 
 /* Room for one request, in the caller's memory. A transport casts it to its own type and checks with _Static_assert
@@ -126,7 +136,40 @@ typedef struct hk_job {
     int oversubscribed;         /* 1: more ranks than CPUs, so a wait must yield the CPU */
     int remote;                 /* 1: ranks are on several hosts; 0: on one, and sockets use the loopback */
     const char *interface;      /* whose address sockets between hosts use; NULL: of the one that reaches rank 0 */
+    const struct hk_startup *startup; /* how long the library took to start this rank; NULL: none did */
 } hk_job_t;
+
+/* How the messages of a rank's threads are told apart. */
+typedef enum hk_apart {
+    HK_APART_COMM, /* each thread has its own communicator */
+    HK_APART_TAG,  /* threads share one, and thread i only gets what a thread i has sent */
+    HK_APART_NOT,  /* they share one, and a message goes to any thread of its target */
+} hk_apart_t;
+
+/* What the receives of a thread say of the message. */
+typedef enum hk_match { HK_MATCH_ALL, HK_MATCH_ANY_SOURCE, HK_MATCH_ANY_TAG, HK_MATCH_ANY, HK_MATCHES } hk_match_t;
+
+/* A message that is sent in `count` parts of part_bytes, from or to one buffer. */
+typedef struct hk_parted {
+    int peer;
+    bool is_sent;
+    unsigned char *buf;
+    int count;
+    size_t part_bytes;
+    hk_req_t req;
+} hk_parted_t;
+
+/* Hooks of partitioned messages. The two ranks of a message make it with the same count and size. Each repetition
+ * starts it, and waits for its end; in between the sender passes on each part once, from any thread. Required with
+ * HK_CAP_PARTITIONS, all. */
+typedef struct hk_parts_hooks {
+    hk_status_t (*make)(hk_ctx_t *ctx, hk_parted_t *message);
+    hk_status_t (*start)(hk_ctx_t *ctx, hk_parted_t *message);
+    hk_status_t (*ready)(hk_ctx_t *ctx, hk_parted_t *message, int part);
+    hk_status_t (*arrived)(hk_ctx_t *ctx, hk_parted_t *message, int part, bool *is_there_p);
+    hk_status_t (*wait)(hk_ctx_t *ctx, hk_parted_t *message);
+    void (*drop)(hk_ctx_t *ctx, hk_parted_t *message);
+} hk_parts_hooks_t;
 
 typedef struct hk_transport {
     uint32_t caps;       /* HK_CAP_* */
@@ -147,6 +190,13 @@ typedef struct hk_transport {
 
     /* A list that ends with a NULL name. Optional: absent means that no limit is documented. */
     const hk_limit_t *limits;
+
+    const hk_parts_hooks_t *parts; /* Required with HK_CAP_PARTITIONS. */
+
+    /* Why this library cannot do what a pattern needs (HK_CAP_*), where more is known than the table says: the level of
+     * threads that it gave, or the version that has it. False: no reason is known. why[0..len) completes "PATTERN needs
+     * …, which NAME does not offer: ". May be called without a job. Optional: absent means that the table says all. */
+    bool (*lacks)(const struct hk_transport *tp, uint32_t needs, char *why, size_t len);
 
     /* Create what the ranks of one host share, such as a mapping or pipes, before they are forked or started as
      * threads. Each rank finds it in job->shared. Optional: absent means that they share nothing. */
@@ -246,6 +296,14 @@ typedef struct hk_transport {
      * what it created. Required with has_call. */
     hk_status_t (*make_call)(hk_ctx_t *ctx, struct hk_call *call);
     void (*drop_call)(hk_ctx_t *ctx, struct hk_call *call);
+
+    /* ---- threads ---------------------------------------------------------------------------------------------- */
+
+    /* A context for thread `number` of this rank, with the hooks of *thread_p->tp, which may differ from this table's.
+     * All ranks call it in the same order, before the thread starts. close_thread: in any order, after all threads have
+     * ended. Required with HK_CAP_MULTIPLE. */
+    hk_status_t (*open_thread)(hk_ctx_t *ctx, int number, hk_apart_t apart, hk_match_t match, hk_ctx_t **thread_p);
+    void (*close_thread)(hk_ctx_t *thread);
 
     /* ---- time: real, or virtual on a simulated machine ------------------------------------------------------- */
 

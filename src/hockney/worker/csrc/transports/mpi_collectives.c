@@ -6,13 +6,6 @@
 #include "../collective.h"
 #include "mpi_hooks.h"
 
-/* Persistent operations came with MPI 4. Open MPI has them since 5.0, which calls itself MPI 3.1. */
-#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
-#define HAS_PERSISTENT 1
-#else
-#define HAS_PERSISTENT 0
-#endif
-
 /* What MPI's calls need besides hk_call_t. Counts and places are in elements, but of …w in bytes. */
 typedef struct mpi_call {
     MPI_Comm comm;
@@ -96,7 +89,7 @@ static hk_status_t run_REDUCE_LOCAL(hk_ctx_t *ctx, hk_call_t *call)
     return HK_MPI_CHECKED(ctx, "MPI_Reduce_local", code);
 }
 
-#if HAS_PERSISTENT
+#if HK_MPI_4
 #define PERSISTENT(NAME, call_name, start_name, ...)                                                                   \
     case HK_##NAME:                                                                                                    \
         return call_name##_init(__VA_ARGS__, MPI_INFO_NULL, &m->request);
@@ -212,7 +205,7 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
     const char *name = hk_operation_names[call->operation];
     const size_t largest = call->bytes * (size_t)(call->size > 0 ? call->size : 1); /* of one rank's buffer */
     (void)tp;
-    if (call->form == HK_PERSISTENT && !HAS_PERSISTENT) {
+    if (call->form == HK_PERSISTENT && !HK_MPI_4) {
         (void)snprintf(why, len, "persistent %s: that needs MPI 4 (Open MPI 5, MPICH 4)", name);
         return false;
     }

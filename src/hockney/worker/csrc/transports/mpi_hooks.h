@@ -57,11 +57,37 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const struct hk_call *call, char 
 hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, struct hk_call *call);
 void hk_mpi_drop_call(hk_ctx_t *ctx, struct hk_call *call);
 
+/* mpi_startup.c: right after MPI_Init, each pair of ranks exchanges its first messages. Sets the fields of startup that
+ * HK_CAP_FIRST promises; free first_ns, which is one allocation with second_ns. */
+struct hk_startup;
+hk_status_t hk_mpi_exchange_first(struct hk_startup *startup);
+
+/* Partitioned and persistent collective operations came with MPI 4. Open MPI has them since 5.0, which calls itself MPI
+ * 3.1. */
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define HK_MPI_4 1
+#else
+#define HK_MPI_4 0
+#endif
+
+/* mpi_partitions.c: partitioned messages, for tables that have them if the library does. */
+extern const hk_parts_hooks_t hk_mpi_parts;
+#if HK_MPI_4
+#define HK_MPI_CAP_PARTS HK_CAP_PARTITIONS
+#define HK_MPI_PARTS .parts = &hk_mpi_parts
+#else
+#define HK_MPI_CAP_PARTS 0
+#define HK_MPI_PARTS .parts = NULL
+#endif
+bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len);
+
 /* In every table. */
-#define HK_MPI_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE)
+#define HK_MPI_CAPS                                                                                                    \
+    (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE | HK_CAP_STARTUP)
 #define HK_MPI_SHARED                                                                                                  \
     .carrier = HK_CARRIER_LIBRARY, .library = hk_mpi_library, .probe = hk_mpi_probe, .has_call = hk_mpi_has_call,      \
-    .make_call = hk_mpi_make_call, .drop_call = hk_mpi_drop_call, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .make_call = hk_mpi_make_call, .drop_call = hk_mpi_drop_call, .lacks = hk_mpi_lacks, .now_ns = hk_real_now_ns,     \
+    .compute = hk_real_compute
 
 /* Hooks that most tables share. */
 #define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close

@@ -169,10 +169,11 @@ static void copy_path(char *text, size_t room)
 {
     path_t path = {.btl_count = 0};
     char under[64] = "";
-    int provided = 0;
+    int level = MPI_THREAD_SINGLE, provided = 0;
     int variables = 0;
     text[0] = '\0';
-    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) {
+    MPI_Query_thread(&level); /* Open MPI 4.1 takes MPI_T's level for MPI's, too, and would drop its locks */
+    if (MPI_T_init_thread(level, &provided) != MPI_SUCCESS) {
         return;
     }
     MPI_T_cvar_get_num(&variables);

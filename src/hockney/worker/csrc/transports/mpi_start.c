@@ -1,5 +1,6 @@
 /* The start of MPI ranks by the mpiexec of their library. */
 #include <mpi.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../launched.h"
@@ -46,13 +47,30 @@ static hk_status_t broadcast_world(int rank, void *buf, size_t size_bytes)
     return code == MPI_SUCCESS ? HK_OK : hk_mpi_failed(rank, "MPI_Bcast", code);
 }
 
-static int run_ranks(const hk_args_t *args, int pinned_as)
+static int run_ranks(const hk_args_t *args, int pinned_as, hk_startup_t *startup)
 {
     hk_world_t world = {.rank = 0};
+    if ((args->tp->caps & HK_CAP_FIRST) != 0 && hk_mpi_exchange_first(startup) != HK_OK) {
+        return HK_EXIT_FAILED;
+    }
     if (find_hosts(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
+    world.startup = startup;
     return hk_launched_run(args, &world, pinned_as, broadcast_world);
+}
+
+/* A library that gives a lower level of threads than asked starts all the same: hk_mpi_threads_lack says so. */
+static int initialise(const hk_args_t *args, int *argc_p, char ***argv_p, hk_startup_t *startup)
+{
+    int level = MPI_THREAD_SINGLE;
+    const uint64_t start_ns = hk_startup_now_ns();
+    const int code = (args->tp->caps & HK_CAP_MULTIPLE) != 0
+                         ? MPI_Init_thread(argc_p, argv_p, MPI_THREAD_MULTIPLE, &level)
+                         : MPI_Init(argc_p, argv_p);
+    startup->init_ns = hk_startup_now_ns() - start_ns;
+    startup->launch_ns = hk_since_parent_ns();
+    return code;
 }
 
 static int mpi_start(const hk_args_t *args, int argc, char **argv)
@@ -61,18 +79,20 @@ static int mpi_start(const hk_args_t *args, int argc, char **argv)
     if (hk_launched_begin(args, &local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    const int code = MPI_Init(&argc, &argv);
+    hk_startup_t startup = {.resident_bytes = -1.0, .unique_bytes = -1.0};
+    const int code = initialise(args, &argc, &argv, &startup);
     if (code != MPI_SUCCESS) {
         hk_log(local_rank, "MPI_Init failed with code %d", code);
         return HK_EXIT_FAILED;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const int exit_code = run_ranks(args, local_rank);
+    const int exit_code = run_ranks(args, local_rank, &startup);
     if (exit_code != HK_EXIT_OK) {
         hk_remove_shared_memory();
         MPI_Abort(MPI_COMM_WORLD, exit_code); /* MPI_Finalize would wait for ended ranks */
     }
     MPI_Finalize();
+    free(startup.first_ns);
     return exit_code;
 }
 

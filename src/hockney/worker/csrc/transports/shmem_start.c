@@ -61,12 +61,13 @@ static hk_status_t find_hosts(hk_world_t *world_p)
     return HK_OK;
 }
 
-static int run_ranks(const hk_args_t *args, int pinned_as)
+static int run_ranks(const hk_args_t *args, int pinned_as, const hk_startup_t *startup)
 {
     hk_world_t world;
     if (find_hosts(&world) != HK_OK) {
         return HK_EXIT_FAILED;
     }
+    world.startup = startup;
     return hk_launched_run(args, &world, pinned_as, broadcast_from_0);
 }
 
@@ -78,8 +79,10 @@ static int shmem_start(const hk_args_t *args, int argc, char **argv)
     if (hk_launched_begin(args, &local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
+    const uint64_t start_ns = hk_startup_now_ns();
     shmem_init();
-    const int exit_code = run_ranks(args, local_rank);
+    const hk_startup_t startup = {.init_ns = hk_startup_now_ns() - start_ns, .launch_ns = hk_since_parent_ns()};
+    const int exit_code = run_ranks(args, local_rank, &startup);
     if (exit_code != HK_EXIT_OK) {
         shmem_global_exit(exit_code); /* shmem_finalize would wait for ended ranks */
     }

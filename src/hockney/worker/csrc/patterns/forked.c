@@ -1,0 +1,108 @@
+/* A ping-pong of two ranks that have child processes, which sleep (osu_latency_mp). A fork makes all pages of the rank
+ * copy-on-write, and a library's registered memory may break with it. */
+#include <signal.h>
+#include <stdio.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include "roundtrip.h"
+
+enum { FORKED_CHILDREN = HK_ROLE_TARGET + 1 };
+enum { FORKED_MAX = 128 };
+
+typedef struct forked_state {
+    pid_t child[FORKED_MAX];
+    int count;
+} forked_state_t;
+
+static bool forked_fits(const hk_run_t *run, char *why, size_t len)
+{
+    if ((run->ctx->tp->caps & (HK_CAP_VIRTUAL | HK_CAP_THREADS)) != 0) {
+        snprintf(why, len, "forked needs ranks that are processes, which those of %s are not", run->ctx->tp->name);
+        return false;
+    }
+    return hk_roles_fit(run, why, len);
+}
+
+static hk_plan_t forked_plan(const hk_run_t *run)
+{
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .state_bytes = sizeof(forked_state_t),
+                       .bytes_per_rep = 2 * run->bytes,
+                       .messages_per_rep = 2,
+                       .divisor = 2,
+                       .root = hk_source(run->option)};
+}
+
+/* Only system calls: the library is not this process's. It ends with its rank. */
+static _Noreturn void forked_sleep(pid_t parent)
+{
+#ifdef __linux__
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    while (getppid() == parent) {
+        (void)sleep(1);
+    }
+    _exit(0);
+}
+
+static hk_status_t forked_finish(hk_run_t *run)
+{
+    forked_state_t *state = run->state;
+    while (state->count > 0) {
+        const pid_t child = state->child[--state->count];
+        (void)kill(child, SIGKILL);
+        (void)waitpid(child, NULL, 0);
+    }
+    return HK_OK;
+}
+
+static hk_status_t forked_prepare(hk_run_t *run)
+{
+    forked_state_t *state = run->state;
+    const pid_t me = getpid();
+    const int64_t wanted = hk_role_peer(run->ctx->rank, run->option) >= 0 ? run->option[FORKED_CHILDREN] : 0;
+    while (state->count < wanted) {
+        const pid_t child = fork();
+        if (child == 0) {
+            forked_sleep(me);
+        }
+        if (child < 0) {
+            const hk_status_t status =
+                hk_fail(HK_ERR_SYSTEM, run->ctx->rank, "cannot fork child %d of %d", state->count + 1, (int)wanted);
+            (void)forked_finish(run);
+            return status;
+        }
+        state->child[state->count++] = child;
+    }
+    return HK_OK;
+}
+
+static hk_status_t forked_repeat(hk_run_t *run, uint64_t reps)
+{
+    const int rank = run->ctx->rank, peer = hk_role_peer(rank, run->option);
+    return peer < 0 ? HK_OK : hk_round_trips(run, peer, rank == hk_source(run->option), reps);
+}
+
+const hk_pattern_t hk_pattern_forked = {
+    .name = "forked",
+    .summary = "a ping-pong of ranks that have forked child processes, which sleep; half the round trip",
+    .needs = HK_CAP_SEND,
+    .ranks_min = 2,
+    .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
+    .option = {HK_ROLES_OPTIONS,
+               {"children", NULL, 2, 1, FORKED_MAX, "child processes of the source, and of the target"}},
+    .fits = forked_fits,
+    .plan = forked_plan,
+    .prepare = forked_prepare,
+    .finish = forked_finish,
+    .meet = hk_roles_meet,
+    .repeat = forked_repeat,
+    .expected = hk_roles_expected,
+};

@@ -1,0 +1,303 @@
+/* mt_collective: all threads of a rank call the library's own collective operation at once, each on a communicator of its
+ * own, as in IMB-MT. Thread i of all ranks makes one call. */
+#include <stdio.h>
+
+#include "../payload.h"
+#include "../sync.h"
+#include "threads.h"
+
+enum { MTC_OPERATION = HK_THREADS_OPTIONS, MTC_START };
+enum { MTC_START_BARRIER, MTC_START_STREAM };
+
+/* The words of the option, in this order. */
+static const hk_operation_t mtc_operations[] = {
+    HK_ALLREDUCE, HK_BARRIER, HK_BCAST,     HK_REDUCE,     HK_SCATTER,  HK_SCATTERV, HK_REDUCE_SCATTER,
+    HK_GATHER,    HK_GATHERV, HK_ALLGATHER, HK_ALLGATHERV, HK_ALLTOALL, HK_ALLTOALLV,
+};
+#define MTC_WORDS                                                                                                      \
+    "allreduce|barrier|bcast|reduce|scatter|scatterv|reduce_scatter|gather|gatherv|allgather|allgatherv|alltoall|"     \
+    "alltoallv"
+
+#define MTC_TYPE HK_INT32
+enum { MTC_TYPE_BYTES = 4 };
+
+typedef struct mtc_thread {
+    hk_call_t call;
+    hk_team_t *team;
+    hk_ctx_t *rank_ctx; /* of the rank: its barrier is that of all ranks */
+    bool is_first;      /* of its rank */
+    size_t at[];        /* [size + 1] */
+} mtc_thread_t;
+
+static hk_operation_t mtc_operation(const hk_run_t *run)
+{
+    return mtc_operations[run->option[MTC_OPERATION]];
+}
+
+/* Blocks that a rank may give, and get: of all ranks, or one. */
+static size_t mtc_out_bytes(const hk_run_t *run)
+{
+    const size_t size = (size_t)run->ctx->size;
+    switch (mtc_operation(run)) {
+    case HK_BARRIER:
+        return 0;
+    case HK_SCATTER:
+    case HK_SCATTERV:
+    case HK_REDUCE_SCATTER:
+    case HK_ALLTOALL:
+    case HK_ALLTOALLV:
+        return size * run->bytes;
+    default:
+        return run->bytes;
+    }
+}
+
+static size_t mtc_in_bytes(const hk_run_t *run)
+{
+    const size_t size = (size_t)run->ctx->size;
+    switch (mtc_operation(run)) {
+    case HK_BARRIER:
+        return 0;
+    case HK_GATHER:
+    case HK_GATHERV:
+    case HK_ALLGATHER:
+    case HK_ALLGATHERV:
+    case HK_ALLTOALL:
+    case HK_ALLTOALLV:
+        return size * run->bytes;
+    default:
+        return run->bytes;
+    }
+}
+
+static size_t mtc_out_stride(const hk_run_t *run)
+{
+    return hk_threads_stride(mtc_out_bytes(run));
+}
+
+static size_t mtc_in_stride(const hk_run_t *run)
+{
+    return hk_threads_stride(mtc_in_bytes(run));
+}
+
+static hk_call_t mtc_call(const hk_run_t *run)
+{
+    return (hk_call_t){.operation = mtc_operation(run),
+                       .type = hk_reduces(mtc_operation(run)) ? MTC_TYPE : HK_UINT8,
+                       .reduction = HK_SUM,
+                       .rank = run->ctx->rank,
+                       .size = run->ctx->size,
+                       .bytes = run->bytes};
+}
+
+static size_t mtc_grain(const hk_run_t *run)
+{
+    return hk_reduces(mtc_operation(run)) ? MTC_TYPE_BYTES : 0;
+}
+
+static bool mtc_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_call_t call = mtc_call(run);
+    const hk_transport_t *tp = run->ctx->tp;
+    char lacks[160];
+    const bool has = tp->has_call != NULL && tp->has_call(tp, &call, lacks, sizeof lacks);
+    snprintf(why, len, "%s has no %s", tp->name, has ? "" : lacks);
+    return has;
+}
+
+static hk_plan_t mtc_plan(const hk_run_t *run)
+{
+    const size_t threads = (size_t)run->option[HK_THREADS];
+    const uint64_t size = (uint64_t)run->ctx->size;
+    const hk_operation_t operation = mtc_operation(run);
+    const bool has_root = hk_has_root(operation);
+    const uint64_t each = operation == HK_BARRIER     ? 0
+                          : has_root                  ? size - 1
+                          : operation == HK_ALLREDUCE ? 2 * (size - 1)
+                                                      : size * (size - 1); /* as in the patterns of the operations */
+    return (hk_plan_t){.out_bytes = threads * mtc_out_stride(run),
+                       .in_bytes = threads * mtc_in_stride(run),
+                       .state_bytes = sizeof(hk_threads_t),
+                       .bytes_per_rep = threads * each * run->bytes,
+                       .messages_per_rep = threads * each,
+                       .divisor = 1,
+                       .algorithm = "native",
+                       .timed = run->option[HK_THREADS_TIME] == HK_THREADS_SLOWEST ? HK_TIMED_SLOWEST : HK_TIMED_MEAN};
+}
+
+/* ---- loops -------------------------------------------------------------------------------------------------------- */
+
+/* No thread of any rank continues before all have come. */
+static hk_status_t mtc_meet_all(const mtc_thread_t *me)
+{
+    hk_team_meet(me->team);
+    HK_TRY(me->is_first ? hk_sync(me->rank_ctx) : HK_OK);
+    hk_team_meet(me->team);
+    return HK_OK;
+}
+
+static hk_status_t mtc_loop_barrier(hk_run_t *run, uint64_t reps)
+{
+    mtc_thread_t *me = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
+    const uint64_t began_ns = now_ns(ctx);
+    uint64_t timed_ns = 0;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(mtc_meet_all(me));
+        const uint64_t start_ns = now_ns(ctx);
+        HK_TRY(me->call.run(ctx, &me->call));
+        timed_ns += now_ns(ctx) - start_ns;
+    }
+    run->untimed_ns += now_ns(ctx) - began_ns - timed_ns;
+    return HK_OK;
+}
+
+static hk_status_t mtc_loop_stream(hk_run_t *run, uint64_t reps)
+{
+    mtc_thread_t *me = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(me->call.run(ctx, &me->call));
+    }
+    return HK_OK;
+}
+
+/* IMB's: the threads of a rank meet, timed, and then all ranks do. */
+static hk_status_t mtc_loop_threads_and_barrier(hk_run_t *run, uint64_t reps)
+{
+    mtc_thread_t *me = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    for (uint64_t i = 0; i < reps; i++) {
+        hk_team_meet(me->team);
+        HK_TRY(me->call.run(ctx, &me->call));
+    }
+    return HK_OK;
+}
+
+/* ---- before and after --------------------------------------------------------------------------------------------- */
+
+static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team_t *team)
+{
+    mtc_thread_t *me = one->state;
+    const size_t size = (size_t)run->ctx->size;
+    one->out = run->out + (size_t)thread * mtc_out_stride(run);
+    one->in = run->in + (size_t)thread * mtc_in_stride(run);
+    me->call = mtc_call(run);
+    for (size_t i = 0; i <= size; i++) {
+        me->at[i] = i * run->bytes;
+    }
+    me->call.out_at = mtc_out_bytes(run) > run->bytes || size == 1 ? me->at : NULL;
+    me->call.in_at = mtc_in_bytes(run) > run->bytes || size == 1 ? me->at : NULL;
+    me->call.out = one->out;
+    me->call.in = one->in;
+    me->call.own_bytes = mtc_out_bytes(run);
+    me->team = team;
+    me->rank_ctx = run->ctx;
+    me->is_first = thread == 0;
+}
+
+static hk_status_t mtc_prepare(hk_run_t *run)
+{
+    hk_threads_t *threads = run->state;
+    const int count = (int)run->option[HK_THREADS];
+    const size_t state_bytes = sizeof(mtc_thread_t) + ((size_t)run->ctx->size + 1) * sizeof(size_t);
+    HK_TRY(hk_threads_open(run, count, HK_MATCH_ALL, count, 0, state_bytes));
+    hk_status_t status = HK_OK;
+    for (int i = 0; i < count && status == HK_OK; i++) {
+        hk_run_t *one = hk_team_run(threads->team, i);
+        mtc_complete(run, one, i, threads->team);
+        status = run->ctx->tp->make_call(one->ctx, &((mtc_thread_t *)one->state)->call);
+    }
+    if (status == HK_OK) {
+        const bool is_barrier = mtc_operation(run) == HK_BARRIER;
+        const bool streams = run->option[MTC_START] == MTC_START_STREAM;
+        status = hk_team_start(threads->team, streams      ? mtc_loop_stream
+                                              : is_barrier ? mtc_loop_threads_and_barrier
+                                                           : mtc_loop_barrier);
+    }
+    if (status != HK_OK) {
+        hk_threads_finish(run);
+    }
+    return status;
+}
+
+static hk_status_t mtc_finish(hk_run_t *run)
+{
+    hk_threads_t *threads = run->state;
+    for (int i = 0; i < (int)run->option[HK_THREADS]; i++) {
+        hk_run_t *one = hk_team_run(threads->team, i);
+        run->ctx->tp->drop_call(one->ctx, &((mtc_thread_t *)one->state)->call);
+    }
+    return hk_threads_finish(run);
+}
+
+/* What a thread gets: block `block`, or one. False: it gets less. */
+static bool mtc_block(const hk_run_t *run, size_t block, hk_expected_t *expected_p)
+{
+    const hk_operation_t operation = mtc_operation(run);
+    const int rank = run->ctx->rank;
+    const size_t mine = (size_t)rank * run->bytes;
+    const bool is_root = rank == 0;
+    hk_expected_t reduced = {.from_rank = HK_FROM_ALL, .type = MTC_TYPE, .reduction = HK_SUM};
+    switch (operation) {
+    case HK_BCAST:
+        return !is_root && block == 0;
+    case HK_REDUCE:
+        *expected_p = reduced;
+        return is_root && block == 0;
+    case HK_ALLREDUCE:
+        *expected_p = reduced;
+        return block == 0;
+    case HK_REDUCE_SCATTER:
+        reduced.from_offset = mine;
+        *expected_p = reduced;
+        return block == 0;
+    case HK_SCATTER:
+    case HK_SCATTERV:
+        expected_p->from_offset = mine;
+        return block == 0;
+    case HK_BARRIER:
+        return false;
+    default:
+        expected_p->in_offset = block * run->bytes;
+        expected_p->from_rank = (int)block;
+        expected_p->from_offset = operation == HK_ALLTOALL || operation == HK_ALLTOALLV ? mine : 0;
+        return (is_root || !hk_has_root(operation)) && block < (size_t)run->ctx->size;
+    }
+}
+
+static bool mtc_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const size_t threads = (size_t)run->option[HK_THREADS];
+    *expected_p = (hk_expected_t){.from_rank = 0};
+    if (!mtc_block(run, i / threads, expected_p)) {
+        return false;
+    }
+    expected_p->size_bytes = run->bytes;
+    expected_p->in_offset += i % threads * mtc_in_stride(run);
+    expected_p->from_offset += i % threads * mtc_out_stride(run);
+    return true;
+}
+
+const hk_pattern_t hk_pattern_mt_collective = {
+    .name = "mt_collective",
+    .summary = "all threads of all ranks make a collective call at once, each on its own communicator",
+    .needs = HK_CAP_SEND | HK_CAP_MULTIPLE,
+    .ranks_min = 2,
+    .timed = HK_TIMED_MEAN,
+    .option = {HK_OPTIONS_THREADS("private"),
+               {"operation", MTC_WORDS, 0, 0, 0, "the library's own operation; reductions are sums of int32"},
+               {"start", "barrier|stream", MTC_START_BARRIER, 0, 0,
+                "after all threads of all ranks have met, untimed (operation=barrier: after those of a rank, timed), or "
+                "back to back"}},
+    .fits = mtc_fits,
+    .grain_bytes = MTC_TYPE_BYTES,
+    .grain = mtc_grain,
+    .plan = mtc_plan,
+    .prepare = mtc_prepare,
+    .finish = mtc_finish,
+    .meet = hk_threads_meet,
+    .repeat = hk_threads_repeat,
+    .expected = mtc_expected,
+};

@@ -1,0 +1,97 @@
+/* MPI's partitioned messages (MPI 4), and what a library without them, or without threads, says. */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "mpi_hooks.h"
+
+#if HK_MPI_4
+
+static MPI_Request *parts_request(hk_parted_t *message)
+{
+    return (MPI_Request *)(void *)message->req.room;
+}
+
+static hk_status_t parts_make(hk_ctx_t *ctx, hk_parted_t *message)
+{
+    const int count = (int)message->part_bytes;
+    MPI_Request *request = parts_request(message);
+    const int code = message->is_sent ? MPI_Psend_init(message->buf, message->count, count, MPI_BYTE, message->peer,
+                                                       HK_MPI_TAG, hk_mpi_comm(ctx), MPI_INFO_NULL, request)
+                                      : MPI_Precv_init(message->buf, message->count, count, MPI_BYTE, message->peer,
+                                                       HK_MPI_TAG, hk_mpi_comm(ctx), MPI_INFO_NULL, request);
+    return HK_MPI_CHECKED(ctx, "MPI_Psend_init or MPI_Precv_init", code);
+}
+
+static hk_status_t parts_start(hk_ctx_t *ctx, hk_parted_t *message)
+{
+    const int code = MPI_Start(parts_request(message));
+    return HK_MPI_CHECKED(ctx, "MPI_Start", code);
+}
+
+static hk_status_t parts_ready(hk_ctx_t *ctx, hk_parted_t *message, int part)
+{
+    const int code = MPI_Pready(part, *parts_request(message));
+    return HK_MPI_CHECKED(ctx, "MPI_Pready", code);
+}
+
+static hk_status_t parts_arrived(hk_ctx_t *ctx, hk_parted_t *message, int part, bool *is_there_p)
+{
+    int is_there = 0;
+    const int code = MPI_Parrived(*parts_request(message), part, &is_there);
+    *is_there_p = is_there != 0;
+    return HK_MPI_CHECKED(ctx, "MPI_Parrived", code);
+}
+
+static hk_status_t parts_wait(hk_ctx_t *ctx, hk_parted_t *message)
+{
+    const int code = MPI_Wait(parts_request(message), MPI_STATUS_IGNORE);
+    return HK_MPI_CHECKED(ctx, "MPI_Wait", code);
+}
+
+static void parts_drop(hk_ctx_t *ctx, hk_parted_t *message)
+{
+    (void)ctx;
+    MPI_Request_free(parts_request(message));
+}
+
+const hk_parts_hooks_t hk_mpi_parts = {parts_make, parts_start, parts_ready, parts_arrived, parts_wait, parts_drop};
+
+#endif
+
+static const char *parts_level(int level)
+{
+    return level == MPI_THREAD_SINGLE       ? "MPI_THREAD_SINGLE"
+           : level == MPI_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
+           : level == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
+                                            : "MPI_THREAD_MULTIPLE";
+}
+
+/* The level is known once MPI has started. */
+static bool parts_gave_less(char *why, size_t len)
+{
+    int is_started = 0, level = MPI_THREAD_MULTIPLE;
+    MPI_Initialized(&is_started);
+    if (is_started) {
+        MPI_Query_thread(&level);
+    }
+    (void)snprintf(why, len, "the library was asked for MPI_THREAD_MULTIPLE and gave %s", parts_level(level));
+    return level != MPI_THREAD_MULTIPLE;
+}
+
+bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len)
+{
+    const uint32_t missing = needs & ~tp->caps;
+    const char *text = NULL;
+    if ((missing & HK_CAP_PARTITIONS) != 0) {
+        text = HK_MPI_4 ? "mpi and mpi:threads do" : "this library has none; MPI 4 has (Open MPI 5, MPICH 4)";
+    } else if ((missing & HK_CAP_MULTIPLE) != 0) {
+        text = "mpi:threads does";
+    } else if ((missing & HK_CAP_FIRST) != 0) {
+        text = "mpi:startup does";
+    } else if ((tp->caps & HK_CAP_MULTIPLE) != 0) {
+        return parts_gave_less(why, len);
+    }
+    (void)snprintf(why, len, "%s", text != NULL ? text : "");
+    return text != NULL;
+}
