@@ -16,7 +16,8 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_usec * 1000u;
 }
 
-/* This rank's CPU time so far; where the system supports it, of its thread only, to separate ranks that are threads. */
+/* This rank's CPU time so far; where the system supports it, of its thread only, to separate ranks that are threads. If
+ * patterns have threads, of all of them. */
 static void read_cpu(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
 {
     struct rusage usage;
@@ -29,7 +30,7 @@ static void read_cpu(hk_ctx_t *ctx, uint64_t *user_ns_p, uint64_t *system_ns_p)
      * spins for less than a tick would show no CPU time. */
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &unused);
 #ifdef RUSAGE_THREAD
-    getrusage(RUSAGE_THREAD, &usage);
+    getrusage((ctx->tp->caps & HK_CAP_MULTIPLE) != 0 ? RUSAGE_SELF : RUSAGE_THREAD, &usage);
 #else
     getrusage(RUSAGE_SELF, &usage);
 #endif

@@ -15,25 +15,25 @@ uint64_t hk_startup_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Linux's sum over all mappings (since 4.14). Pages are private if this process alone has them. */
-hk_memory_t hk_memory_now(void)
+/* Linux's sum over all mappings, since 4.14. */
+bool hk_memory_now(hk_memory_t *memory_p)
 {
-    hk_memory_t memory = {-1.0, -1.0};
     char line[256];
+    int found = 0;
     FILE *sums = fopen("/proc/self/smaps_rollup", "re");
     while (sums != NULL && fgets(line, sizeof line, sums) != NULL) {
-        const char *colon = strchr(line, ':');
-        const double bytes = colon != NULL ? 1024.0 * strtod(colon + 1, NULL) : 0.0;
-        if (strncmp(line, "Rss:", 4) == 0) {
-            memory = (hk_memory_t){bytes, 0.0};
-        } else if (strncmp(line, "Private_", 8) == 0) { /* _Clean, _Dirty, _Hugetlb */
-            memory.unique_bytes += bytes;
+        double *field = strncmp(line, "Rss:", 4) == 0   ? &memory_p->resident_bytes
+                        : strncmp(line, "Pss:", 4) == 0 ? &memory_p->proportional_bytes
+                                                        : NULL;
+        if (field != NULL) {
+            *field = 1024.0 * strtod(line + 4, NULL);
+            found++;
         }
     }
     if (sums != NULL) {
         (void)fclose(sums);
     }
-    return memory;
+    return found == 2;
 }
 
 /* The 22nd field of /proc/PID/stat: when the process began, in ticks since the machine did. The second is the name in

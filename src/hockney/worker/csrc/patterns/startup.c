@@ -57,7 +57,7 @@ enum { FIRST_PAIRS = HK_ROLE_TARGET + 1 };
 enum { FIRST_PAIRS_ALL, FIRST_PAIRS_ONE };
 
 typedef struct first_state {
-    bool is_told; /* counters show what grew in the sample */
+    double count; /* of repetitions: counters are sums over them */
 } first_state_t;
 
 static hk_plan_t first_plan(const hk_run_t *run)
@@ -94,7 +94,7 @@ static hk_status_t first_repeat(hk_run_t *run, uint64_t reps)
     for (uint64_t i = 0; i < reps; i++) {
         run->latency_ns[i] = first_time(run, run->ctx->startup->first_ns);
     }
-    ((first_state_t *)run->state)->is_told = true;
+    ((first_state_t *)run->state)->count += (double)reps;
     return HK_OK;
 }
 
@@ -111,14 +111,14 @@ static uint64_t first_longest(const hk_run_t *run)
 static bool first_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     const hk_startup_t *startup = run->ctx->startup;
-    const hk_counter_t counters[] = {{"longest_first_ns", (double)first_longest(run)},
+    const hk_counter_t counters[] = {{"longest_ns", (double)first_longest(run)},
                                      {"second_ns", (double)first_time(run, startup->second_ns)},
-                                     {"connection_resident_bytes", startup->resident_bytes},
-                                     {"connection_unique_bytes", startup->unique_bytes}};
-    const size_t count = startup->unique_bytes < 0 && startup->resident_bytes < 0 ? 2 : 4; /* memory is unknown */
+                                     {"resident_bytes", startup->connection.resident_bytes},
+                                     {"proportional_bytes", startup->connection.proportional_bytes}};
+    const size_t count = startup->has_memory ? 4 : 2;
     if (i < count) {
         *counter_p = counters[i];
-        counter_p->value = ((const first_state_t *)run->state)->is_told ? counter_p->value : 0.0;
+        counter_p->value *= ((const first_state_t *)run->state)->count;
     }
     return i < count;
 }

@@ -60,7 +60,7 @@ static int run_ranks(const hk_args_t *args, int pinned_as, hk_startup_t *startup
     return hk_launched_run(args, &world, pinned_as, broadcast_world);
 }
 
-/* A library that gives a lower level of threads than asked starts all the same: hk_mpi_threads_lack says so. */
+/* A library that gives a lower level of threads than asked starts all the same: hk_mpi_lacks says so. */
 static int initialise(const hk_args_t *args, int *argc_p, char ***argv_p, hk_startup_t *startup)
 {
     int level = MPI_THREAD_SINGLE;
@@ -79,7 +79,7 @@ static int mpi_start(const hk_args_t *args, int argc, char **argv)
     if (hk_launched_begin(args, &local_rank) != HK_OK) {
         return HK_EXIT_FAILED;
     }
-    hk_startup_t startup = {.resident_bytes = -1.0, .unique_bytes = -1.0};
+    hk_startup_t startup = {.init_ns = 0};
     const int code = initialise(args, &argc, &argv, &startup);
     if (code != MPI_SUCCESS) {
         hk_log(local_rank, "MPI_Init failed with code %d", code);

@@ -1,42 +1,49 @@
-/* mpi:startup: a launch that measures its own start. Right after MPI_Init each pair of ranks exchanges two messages,
- * before anything else is sent. Then it is like mpi. */
+/* mpi:startup: a launch that measures its own start. Right after MPI_Init each pair of ranks exchanges messages, before
+ * anything else is sent. Then it is like mpi. */
 #include <mpi.h>
 #include <stdlib.h>
 
 #include "../startup.h"
 #include "mpi_hooks.h"
 
-/* A round trip of 8 B on the lower rank's side, or its other half. Returns MPI's code. */
-static int startup_exchange(int rank, int peer, uint64_t *word, uint64_t *round_ns_p)
+/* The lower rank sends and receives, the higher one receives and answers. *took_ns_p: how long that took here. Returns
+ * MPI's code. */
+static int startup_exchange(int rank, int peer, const uint64_t *out, uint64_t *in, uint64_t *took_ns_p)
 {
     const uint64_t start_ns = hk_startup_now_ns();
-    int code = rank < peer ? MPI_Send(word, sizeof *word, MPI_BYTE, peer, HK_MPI_TAG, MPI_COMM_WORLD) : MPI_SUCCESS;
+    int code = rank < peer ? MPI_Send(out, sizeof *out, MPI_BYTE, peer, HK_MPI_TAG, MPI_COMM_WORLD) : MPI_SUCCESS;
     if (code == MPI_SUCCESS) {
-        code = MPI_Recv(word, sizeof *word, MPI_BYTE, peer, HK_MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        code = MPI_Recv(in, sizeof *in, MPI_BYTE, peer, HK_MPI_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     if (code == MPI_SUCCESS && rank > peer) {
-        code = MPI_Send(word, sizeof *word, MPI_BYTE, peer, HK_MPI_TAG, MPI_COMM_WORLD);
+        code = MPI_Send(out, sizeof *out, MPI_BYTE, peer, HK_MPI_TAG, MPI_COMM_WORLD);
     }
-    *round_ns_p = hk_startup_now_ns() - start_ns;
+    *took_ns_p = hk_startup_now_ns() - start_ns;
     return code;
 }
 
-/* Two exchanges, and a third in which the higher rank learns their times. */
+/* Two exchanges, and three more in which ranks learn their times. The first one begins when both ranks are there: a higher
+ * rank that came late needed less than the lower one, which waited for it. Then its time counts, and the way of the
+ * answer, which is half a second exchange. */
 static int startup_meet(int rank, int peer, hk_startup_t *startup)
 {
-    uint64_t word = 0, unused_ns = 0;
-    uint64_t times_ns[2] = {0, 0};
+    enum { FIRST, SECOND, OTHERS_FIRST, TRUE_FIRST, TRUE_SECOND, EXCHANGES };
+    uint64_t took_ns[EXCHANGES] = {0}, in[EXCHANGES] = {0};
     int code = MPI_SUCCESS;
-    for (int i = 0; i < 2 && code == MPI_SUCCESS; i++) {
-        code = startup_exchange(rank, peer, &word, &times_ns[i]);
+    uint64_t out = 0, first_ns = 0;
+    for (int i = 0; i < EXCHANGES && code == MPI_SUCCESS; i++) {
+        if (i == OTHERS_FIRST) {
+            out = took_ns[FIRST];
+        } else if (i == TRUE_FIRST) {
+            const uint64_t since_ns = in[OTHERS_FIRST] + took_ns[SECOND] / 2;
+            out = first_ns = took_ns[FIRST] < since_ns ? took_ns[FIRST] : since_ns;
+        } else if (i == TRUE_SECOND) {
+            out = took_ns[SECOND];
+        }
+        code = startup_exchange(rank, peer, &out, &in[i], &took_ns[i]);
     }
-    for (int i = 0; i < 2 && code == MPI_SUCCESS; i++) {
-        word = times_ns[i];
-        code = startup_exchange(rank, peer, &word, &unused_ns);
-        times_ns[i] = rank < peer ? times_ns[i] : word;
-    }
-    startup->first_ns[peer] = times_ns[0];
-    startup->second_ns[peer] = times_ns[1];
+    startup->first_ns[peer] = rank < peer ? first_ns : in[TRUE_FIRST];
+    startup->second_ns[peer] = rank < peer ? took_ns[SECOND] : in[TRUE_SECOND];
     return code;
 }
 
@@ -52,10 +59,27 @@ static int startup_peer(int round, int rank, int size)
     return peer != rank ? peer : size % 2 == 0 ? odd : -1;
 }
 
+/* Every pair once. *before_p: memory before the peers that count, which are all but the first: it also loads code. */
+static int startup_meet_all(int rank, int size, hk_startup_t *startup, hk_memory_t *before_p)
+{
+    int code = MPI_SUCCESS, met = 0;
+    const int rounds = size % 2 == 0 ? size - 1 : size;
+    for (int round = 0; round < rounds && code == MPI_SUCCESS; round++) {
+        const int peer = startup_peer(round, rank, size);
+        if (peer >= 0) {
+            code = startup_meet(rank, peer, startup);
+            if (met++ == 0 && size > 2) {
+                startup->has_memory = hk_memory_now(before_p);
+            }
+        }
+    }
+    return code;
+}
+
 hk_status_t hk_mpi_exchange_first(hk_startup_t *startup)
 {
     int rank = 0, size = 0;
-    int code = MPI_SUCCESS;
+    hk_memory_t before = {0}, after = {0};
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     startup->first_ns = calloc(2 * (size_t)size, sizeof *startup->first_ns);
@@ -63,19 +87,15 @@ hk_status_t hk_mpi_exchange_first(hk_startup_t *startup)
         return hk_fail(HK_ERR_MEMORY, rank, "mpi:startup: no memory for the times of %d peers", size);
     }
     startup->second_ns = startup->first_ns + size;
-    const hk_memory_t before = hk_memory_now();
-    for (int round = 0; round < size && code == MPI_SUCCESS; round++) {
-        const int peer = size % 2 == 0 && round == size - 1 ? -1 : startup_peer(round, rank, size);
-        code = peer >= 0 ? startup_meet(rank, peer, startup) : MPI_SUCCESS;
-    }
-    const hk_memory_t after = hk_memory_now();
+    startup->has_memory = hk_memory_now(&before);
+    const int code = startup_meet_all(rank, size, startup, &before);
     if (code != MPI_SUCCESS) {
         return hk_mpi_failed(rank, "the first exchange of messages", code);
     }
-    if (size > 1 && before.resident_bytes >= 0 && after.resident_bytes >= 0) {
-        startup->resident_bytes = (after.resident_bytes - before.resident_bytes) / (size - 1);
-        startup->unique_bytes = (after.unique_bytes - before.unique_bytes) / (size - 1);
-    }
+    startup->has_memory = startup->has_memory && hk_memory_now(&after);
+    const int peers = size > 2 ? size - 2 : 1;
+    startup->connection.resident_bytes = (after.resident_bytes - before.resident_bytes) / peers;
+    startup->connection.proportional_bytes = (after.proportional_bytes - before.proportional_bytes) / peers;
     return HK_OK;
 }
 
