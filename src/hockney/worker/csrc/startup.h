@@ -4,8 +4,8 @@
 
 #include "transport.h"
 
-/* Memory of this process: resident; and the same, but each page divided by the number of processes that share it, so that
- * the sum over all ranks is what their host needs. */
+/* Memory of this process: resident; and the same, but each page divided by the number of processes that share it, so
+ * that the sum over all ranks is what their host needs. */
 typedef struct hk_memory {
     double resident_bytes, proportional_bytes;
 } hk_memory_t;
@@ -19,7 +19,7 @@ typedef struct hk_startup {
     /* With HK_CAP_FIRST: the first exchange of 8 B with each peer, from when both are there, and the second one: round
      * trips [size], 0 with itself, the same on both ranks. */
     uint64_t *first_ns, *second_ns;
-    bool has_memory; /* whether this system tells it */
+    bool has_memory;        /* whether this system tells it */
     hk_memory_t connection; /* growth for each peer: of 3 ranks or more without the first peer, which also loads code */
 } hk_startup_t;
 

@@ -1,6 +1,6 @@
-/* A ping-pong of partitioned messages (MPI 4): each message is one persistent request, of which the sender passes on part
- * after part. With several threads each passes on its share of the parts, once the first has started the message; they
- * meet before and after, timed. */
+/* A ping-pong of partitioned messages (MPI 4): each message is one persistent request, of which the sender passes on
+ * part after part. With several threads each passes on its share of the parts, once the first has started the message;
+ * they meet before and after, timed. */
 #include <stdio.h>
 
 #include "roundtrip.h"
@@ -53,7 +53,8 @@ static hk_plan_t partitioned_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------------------------------------------------
+ */
 
 static hk_status_t partitioned_receive(hk_ctx_t *ctx, hk_parted_t *message)
 {
@@ -142,7 +143,8 @@ static hk_status_t partitioned_repeat(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* ---- before and after --------------------------------------------------------------------------------------------- */
+/* ---- before and after ---------------------------------------------------------------------------------------------
+ */
 
 static void partitioned_end_team(partitioned_state_t *state)
 {

@@ -1,13 +1,14 @@
 /* cold */
-/* What the start of a launch took: of the library, and of the first messages. Nothing is done here: the times were taken
- * when the launch started (../startup.h). A launch has one sample. */
+/* What the start of a launch took: of the library, and of the first messages. Nothing is done here: the times were
+ * taken when the launch started (../startup.h). A launch has one sample. */
 #include "../startup.h"
 
 #include <stdio.h>
 
 #include "roles.h"
 
-/* ---- init: the library's initialisation --------------------------------------------------------------------------- */
+/* ---- init: the library's initialisation ---------------------------------------------------------------------------
+ */
 
 enum { INIT_FROM, INIT_TIME };
 enum { INIT_FROM_LIBRARY, INIT_FROM_LAUNCHER };
@@ -51,7 +52,8 @@ const hk_pattern_t hk_pattern_init = {
     .repeat = init_repeat,
 };
 
-/* ---- first: the first exchange of two ranks ------------------------------------------------------------------------ */
+/* ---- first: the first exchange of two ranks ------------------------------------------------------------------------
+ */
 
 enum { FIRST_PAIRS = HK_ROLE_TARGET + 1 };
 enum { FIRST_PAIRS_ALL, FIRST_PAIRS_ONE };

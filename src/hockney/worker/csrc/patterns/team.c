@@ -13,7 +13,7 @@
 #include "../cacheline.h"
 
 enum {
-    TEAM_PATIENCE = 20000, /* polls of a word: about a millisecond, longer than ranks need to meet */
+    TEAM_PATIENCE = 20000,      /* polls of a word: about a millisecond, longer than ranks need to meet */
     TEAM_PATIENCE_CROWDED = 50, /* with fewer CPUs than threads: the one waited for may need this CPU */
     TEAM_NAP_NS = 20000,
 };
@@ -39,7 +39,7 @@ struct hk_team {
     uint64_t turn; /* of the samples so far and the next one */
     int running;
     bool has_failed;
-    _Alignas(HK_SEPARATE_BYTES) _Atomic int ready; /* threads that are awake */
+    _Alignas(HK_SEPARATE_BYTES) _Atomic int ready;   /* threads that are awake */
     _Alignas(HK_SEPARATE_BYTES) _Atomic uint64_t go; /* the turn that has begun */
     _Atomic bool is_over;
     _Alignas(HK_SEPARATE_BYTES) _Atomic int arrived; /* of those that meet */
@@ -65,7 +65,8 @@ static void team_rest(const hk_team_t *team, unsigned *polls)
     }
 }
 
-/* ---- one thread --------------------------------------------------------------------------------------------------- */
+/* ---- one thread ---------------------------------------------------------------------------------------------------
+ */
 
 static void team_work(member_t *member)
 {
@@ -132,7 +133,8 @@ static void *team_member(void *argument)
     }
 }
 
-/* ---- all threads --------------------------------------------------------------------------------------------------- */
+/* ---- all threads ---------------------------------------------------------------------------------------------------
+ */
 
 hk_status_t hk_team_open(const hk_run_t *run, int count, size_t reqs_count, size_t state_bytes, bool stays,
                          hk_team_t **team_p)

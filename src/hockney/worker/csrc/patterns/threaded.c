@@ -7,33 +7,40 @@
 #include "roundtrip.h"
 #include "threads.h"
 
-enum { MT_DISTANCE = HK_THREADS_OPTIONS, MT_MATCH = HK_THREADS_OPTIONS, MT_RECEIVERS, MT_WINDOW = HK_THREADS_OPTIONS };
+enum {
+    MT_COMM = HK_THREADS_OPTIONS,
+    MT_MORE, /* of a kind of pattern */
+    MT_WINDOW = MT_MORE,
+    MT_DISTANCE = MT_MORE,
+    MT_MATCH = MT_MORE,
+    MT_RECEIVERS,
+};
 
 /* What a thread knows. */
 typedef struct mt_thread {
     int next, previous; /* ranks; of pairs both are the partner */
     bool begins;
     size_t window, places;
-    unsigned char *ack;                   /* of one byte */
+    unsigned char *ack;                  /* of one byte */
     uint64_t number, senders, receivers; /* comm=pool: `senders` messages in a repetition are for `receivers` threads */
 } mt_thread_t;
 
 typedef struct mt_kind {
     hk_loop_t loop;
     bool is_paired, is_one_way, has_window;
-    size_t blocks;           /* that a thread receives, but for windows */
-    size_t reqs;             /* of a thread, or for each message of a window */
-    uint64_t messages;       /* of two threads in a repetition, or for each message of a window */
-    uint64_t divisor;        /* times the window */
+    size_t blocks;     /* that a thread receives, but for windows */
+    size_t reqs;       /* of a thread, or for each message of a window */
+    uint64_t messages; /* of two threads in a repetition, or for each message of a window */
+    uint64_t divisor;  /* times the window */
 } mt_kind_t;
 
-/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------------------------------------------------
+ */
 
 static hk_status_t mt_loop_pingpong(hk_run_t *run, uint64_t reps)
 {
     const mt_thread_t *me = run->state;
-    const uint64_t mine =
-        me->begins ? reps : (reps * me->senders + me->receivers - 1 - me->number) / me->receivers;
+    const uint64_t mine = me->begins ? reps : (reps * me->senders + me->receivers - 1 - me->number) / me->receivers;
     return hk_round_trips(run, me->next, me->begins, mine);
 }
 
@@ -132,7 +139,8 @@ static hk_status_t mt_loop_biband(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* ---- sizes -------------------------------------------------------------------------------------------------------- */
+/* ---- sizes --------------------------------------------------------------------------------------------------------
+ */
 
 static const mt_kind_t *mt_kind(const hk_run_t *run)
 {
@@ -146,7 +154,7 @@ static size_t mt_window(const hk_run_t *run)
 
 static bool mt_is_pool(const hk_run_t *run)
 {
-    return run->option[HK_THREADS_COMM] == HK_APART_NOT;
+    return run->option[MT_COMM] == HK_APART_NOT;
 }
 
 /* Only a ping-pong has the option. */
@@ -215,7 +223,7 @@ static bool mt_fits(const hk_run_t *run, char *why, size_t len)
     const char *wrong = NULL;
     if (is_pingpong && run->option[MT_RECEIVERS] > 0 && !mt_is_pool(run)) {
         wrong = "receivers= needs comm=pool: else thread i answers to thread i";
-    } else if ((match == HK_MATCH_ANY_TAG || match == HK_MATCH_ANY) && run->option[HK_THREADS_COMM] == HK_APART_TAG) {
+    } else if ((match == HK_MATCH_ANY_TAG || match == HK_MATCH_ANY) && run->option[MT_COMM] == HK_APART_TAG) {
         wrong = "comm=shared tells threads apart by their tags: with any tag use comm=private or comm=pool";
     } else if (!kind->is_paired && mt_neighbour(run, true) == run->ctx->rank) {
         wrong = "distance= is a multiple of the number of ranks: a rank would send to itself";
@@ -224,7 +232,8 @@ static bool mt_fits(const hk_run_t *run, char *why, size_t len)
     return wrong == NULL;
 }
 
-/* ---- before and after --------------------------------------------------------------------------------------------- */
+/* ---- before and after ---------------------------------------------------------------------------------------------
+ */
 
 static hk_status_t mt_prepare(hk_run_t *run)
 {
@@ -232,23 +241,22 @@ static hk_status_t mt_prepare(hk_run_t *run)
     hk_threads_t *threads = run->state;
     const int count = mt_count(run);
     const bool is_pool = mt_is_pool(run);
-    const hk_match_t match =
-        kind->loop == mt_loop_pingpong ? (hk_match_t)run->option[MT_MATCH] : HK_MATCH_ALL;
-    HK_TRY(hk_threads_open(run, mt_most(run), match, count, kind->reqs * mt_window(run), sizeof(mt_thread_t)));
+    const hk_match_t match = kind->loop == mt_loop_pingpong ? (hk_match_t)run->option[MT_MATCH] : HK_MATCH_ALL;
+    HK_TRY(hk_threads_open(run, mt_most(run), (hk_apart_t)run->option[MT_COMM], match, count,
+                           kind->reqs * mt_window(run), sizeof(mt_thread_t)));
     for (int i = 0; i < count; i++) {
         hk_run_t *one = hk_team_run(threads->team, i);
         one->out = run->out + (is_pool ? 0 : (size_t)i * hk_threads_stride(run->bytes));
         one->in = run->in + (size_t)i * mt_in_stride(run);
-        *(mt_thread_t *)one->state =
-            (mt_thread_t){.next = mt_neighbour(run, true),
-                          .previous = mt_neighbour(run, false),
-                          .begins = run->ctx->rank < run->ctx->size / 2,
-                          .window = mt_window(run),
-                          .places = mt_blocks(run),
-                          .ack = one->in + mt_blocks(run) * run->bytes,
-                          .number = is_pool ? (uint64_t)i : 0,
-                          .senders = is_pool ? (uint64_t)run->option[HK_THREADS] : 1,
-                          .receivers = is_pool ? (uint64_t)mt_receivers(run) : 1};
+        *(mt_thread_t *)one->state = (mt_thread_t){.next = mt_neighbour(run, true),
+                                                   .previous = mt_neighbour(run, false),
+                                                   .begins = run->ctx->rank < run->ctx->size / 2,
+                                                   .window = mt_window(run),
+                                                   .places = mt_blocks(run),
+                                                   .ack = one->in + mt_blocks(run) * run->bytes,
+                                                   .number = is_pool ? (uint64_t)i : 0,
+                                                   .senders = is_pool ? (uint64_t)run->option[HK_THREADS] : 1,
+                                                   .receivers = is_pool ? (uint64_t)mt_receivers(run) : 1};
     }
     const hk_status_t status = hk_team_start(threads->team, kind->loop);
     if (status != HK_OK) {
@@ -269,24 +277,27 @@ static bool mt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
     const size_t blocks = mt_blocks(run), thread = i / blocks, block = i % blocks;
     const bool begins = run->ctx->rank < run->ctx->size / 2;
     /* In one repetition of a pool there may be fewer messages than threads. */
-    const size_t count = (size_t)(mt_is_pool(run) && !begins && mt_receivers(run) > run->option[HK_THREADS]
-                                      ? run->option[HK_THREADS]
-                                      : mt_count(run));
-    *expected_p =
-        (hk_expected_t){.in_offset = thread * mt_in_stride(run) + block * run->bytes,
-                        .size_bytes = run->bytes,
-                        .from_rank = mt_neighbour(run, kind->loop == mt_loop_exchange && block == 1),
-                        .from_offset = mt_is_pool(run) ? 0 : thread * hk_threads_stride(run->bytes)};
+    const size_t count =
+        (size_t)(mt_is_pool(run) && !begins && mt_receivers(run) > run->option[HK_THREADS] ? run->option[HK_THREADS]
+                                                                                           : mt_count(run));
+    *expected_p = (hk_expected_t){.in_offset = thread * mt_in_stride(run) + block * run->bytes,
+                                  .size_bytes = run->bytes,
+                                  .from_rank = mt_neighbour(run, kind->loop == mt_loop_exchange && block == 1),
+                                  .from_offset = mt_is_pool(run) ? 0 : thread * hk_threads_stride(run->bytes)};
     return thread < count && !(kind->is_one_way && begins);
 }
 
-/* ---- the patterns ------------------------------------------------------------------------------------------------- */
+/* ---- the patterns -------------------------------------------------------------------------------------------------
+ */
 
 // clang-format off
 #define MT_SHARED                                                                                                  \
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_MULTIPLE, .ranks_min = 2, .fits = mt_fits, .plan = mt_plan, \
     .prepare = mt_prepare, .finish = hk_threads_finish, .meet = mt_meet, .repeat = hk_threads_repeat,              \
     .expected = mt_expected
+#define MT_OPTION_COMM(words)                                                                                      \
+    {"comm", words, HK_APART_COMM, 0, 0,                                                                           \
+     "private: each thread has a communicator; shared: threads share one, and have a tag each; pool: one tag for all"}
 #define MT_OPTION_WINDOW {"window", NULL, 64, 1, 1024, "messages of a thread under way at once"}
 #define MT_OPTION_DISTANCE {"distance", NULL, 0, 0, 4095, "how many ranks further the next one is; 0: half of all"}
 // clang-format on
@@ -297,7 +308,8 @@ const hk_pattern_t hk_pattern_mt_pingpong = {
     .summary = "ping-pongs of all threads at once, between ranks of the first and the second half; half the round trip",
     .timed = HK_TIMED_SOURCES,
     .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS("private|shared|pool"),
+    .option = {HK_OPTIONS_THREADS,
+               MT_OPTION_COMM("private|shared|pool"),
                {"match", "all|any-source|any-tag|any", HK_MATCH_ALL, 0, 0, "what receives leave open"},
                {"receivers", NULL, 0, 0, HK_TEAM_MAX,
                 "threads that answer, with comm=pool: each takes the next message; 0: as many as send"}},
@@ -310,9 +322,10 @@ const hk_pattern_t hk_pattern_mt_pingping = {
     .summary = "threads of two ranks send to each other at once; time until both messages are there",
     .timed = HK_TIMED_MEAN,
     .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS("private|shared")},
-    .own = &(const mt_kind_t){.loop = mt_loop_pingping, .is_paired = true, .blocks = 1, .reqs = 1, .messages = 2,
-                              .divisor = 1},
+    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared")},
+    .own =
+        &(const mt_kind_t){
+            .loop = mt_loop_pingping, .is_paired = true, .blocks = 1, .reqs = 1, .messages = 2, .divisor = 1},
 };
 
 const hk_pattern_t hk_pattern_mt_sendrecv = {
@@ -320,7 +333,7 @@ const hk_pattern_t hk_pattern_mt_sendrecv = {
     .name = "mt_sendrecv",
     .summary = "each thread sends to the rank `distance` after its own, and receives from the one before; mean time",
     .timed = HK_TIMED_MEAN,
-    .option = {HK_OPTIONS_THREADS("private|shared"), MT_OPTION_DISTANCE},
+    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_DISTANCE},
     .own = &(const mt_kind_t){.loop = mt_loop_sendrecv, .blocks = 1, .reqs = 2, .messages = 2, .divisor = 1},
 };
 
@@ -329,7 +342,7 @@ const hk_pattern_t hk_pattern_mt_exchange = {
     .name = "mt_exchange",
     .summary = "each thread exchanges a message with the ranks `distance` before and after its own; mean time",
     .timed = HK_TIMED_MEAN,
-    .option = {HK_OPTIONS_THREADS("private|shared"), MT_OPTION_DISTANCE},
+    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_DISTANCE},
     .own = &(const mt_kind_t){.loop = mt_loop_exchange, .blocks = 2, .reqs = 2, .messages = 4, .divisor = 1},
 };
 
@@ -339,9 +352,14 @@ const hk_pattern_t hk_pattern_mt_uniband = {
     .summary = "each thread sends a window of messages to one of the other half, which answers; time per message",
     .timed = HK_TIMED_SOURCES,
     .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS("private|shared"), MT_OPTION_WINDOW},
-    .own = &(const mt_kind_t){.loop = mt_loop_uniband, .is_paired = true, .is_one_way = true, .has_window = true,
-                              .reqs = 1, .messages = 1, .divisor = 1},
+    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_WINDOW},
+    .own = &(const mt_kind_t){.loop = mt_loop_uniband,
+                              .is_paired = true,
+                              .is_one_way = true,
+                              .has_window = true,
+                              .reqs = 1,
+                              .messages = 1,
+                              .divisor = 1},
 };
 
 const hk_pattern_t hk_pattern_mt_biband = {
@@ -350,7 +368,8 @@ const hk_pattern_t hk_pattern_mt_biband = {
     .summary = "threads of two ranks send windows to each other at once; time per message sent or received",
     .timed = HK_TIMED_MEAN,
     .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS("private|shared"), MT_OPTION_WINDOW},
-    .own = &(const mt_kind_t){.loop = mt_loop_biband, .is_paired = true, .has_window = true, .reqs = 2, .messages = 2,
-                              .divisor = 2},
+    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_WINDOW},
+    .own =
+        &(const mt_kind_t){
+            .loop = mt_loop_biband, .is_paired = true, .has_window = true, .reqs = 2, .messages = 2, .divisor = 2},
 };

@@ -1,5 +1,5 @@
-/* mt_collective: all threads of a rank call the library's own collective operation at once, each on a communicator of its
- * own, as in IMB-MT. Thread i of all ranks makes one call. */
+/* mt_collective: all threads of a rank call the library's own collective operation at once, each on a communicator of
+ * its own, as in IMB-MT. Thread i of all ranks makes one call. */
 #include <stdio.h>
 
 #include "../payload.h"
@@ -11,7 +11,7 @@ enum { MTC_START_BARRIER, MTC_START_STREAM };
 
 /* The words of the option, in this order. */
 static const hk_operation_t mtc_operations[] = {
-    HK_ALLREDUCE, HK_BARRIER, HK_BCAST,     HK_REDUCE,     HK_SCATTER,  HK_SCATTERV, HK_REDUCE_SCATTER,
+    HK_ALLREDUCE, HK_BARRIER, HK_BCAST,     HK_REDUCE,     HK_SCATTER,  HK_SCATTERV,  HK_REDUCE_SCATTER,
     HK_GATHER,    HK_GATHERV, HK_ALLGATHER, HK_ALLGATHERV, HK_ALLTOALL, HK_ALLTOALLV,
 };
 #define MTC_WORDS                                                                                                      \
@@ -125,7 +125,8 @@ static hk_plan_t mtc_plan(const hk_run_t *run)
                        .timed = run->option[HK_THREADS_TIME] == HK_THREADS_SLOWEST ? HK_TIMED_SLOWEST : HK_TIMED_MEAN};
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------------------------------------------------
+ */
 
 /* No thread of any rank continues before all have come. */
 static hk_status_t mtc_meet_all(const mtc_thread_t *me)
@@ -175,7 +176,8 @@ static hk_status_t mtc_loop_threads_and_barrier(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* ---- before and after --------------------------------------------------------------------------------------------- */
+/* ---- before and after ---------------------------------------------------------------------------------------------
+ */
 
 static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team_t *team)
 {
@@ -202,7 +204,7 @@ static hk_status_t mtc_prepare(hk_run_t *run)
     hk_threads_t *threads = run->state;
     const int count = (int)run->option[HK_THREADS];
     const size_t state_bytes = sizeof(mtc_thread_t) + ((size_t)run->ctx->size + 1) * sizeof(size_t);
-    HK_TRY(hk_threads_open(run, count, HK_MATCH_ALL, count, 0, state_bytes));
+    HK_TRY(hk_threads_open(run, count, HK_APART_COMM, HK_MATCH_ALL, count, 0, state_bytes));
     hk_status_t status = HK_OK;
     for (int i = 0; i < count && status == HK_OK; i++) {
         hk_run_t *one = hk_team_run(threads->team, i);
@@ -286,11 +288,12 @@ const hk_pattern_t hk_pattern_mt_collective = {
     .needs = HK_CAP_SEND | HK_CAP_MULTIPLE,
     .ranks_min = 2,
     .timed = HK_TIMED_MEAN,
-    .option = {HK_OPTIONS_THREADS("private"),
-               {"operation", MTC_WORDS, 0, 0, 0, "the library's own operation; reductions are sums of int32"},
-               {"start", "barrier|stream", MTC_START_BARRIER, 0, 0,
-                "after all threads of all ranks have met, untimed (operation=barrier: after those of a rank, timed), or "
-                "back to back"}},
+    .option =
+        {HK_OPTIONS_THREADS,
+         {"operation", MTC_WORDS, 0, 0, 0, "the library's own operation; reductions are sums of int32"},
+         {"start", "barrier|stream", MTC_START_BARRIER, 0, 0,
+          "after all threads of all ranks have met, untimed (operation=barrier: after those of a rank, timed), or "
+          "back to back"}},
     .fits = mtc_fits,
     .grain_bytes = MTC_TYPE_BYTES,
     .grain = mtc_grain,

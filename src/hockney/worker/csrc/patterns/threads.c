@@ -1,11 +1,10 @@
 #include "threads.h"
 
-hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_match_t match, int count, size_t reqs_count,
-                            size_t state_bytes)
+hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_apart_t apart, hk_match_t match, int count,
+                            size_t reqs_count, size_t state_bytes)
 {
     hk_threads_t *threads = run->state;
     hk_ctx_t *ctx = run->ctx;
-    const hk_apart_t apart = (hk_apart_t)run->option[HK_THREADS_COMM];
     HK_TRY(hk_team_open(run, count, reqs_count, state_bytes, run->option[HK_THREADS_CPUS] != 0, &threads->team));
     hk_status_t status = HK_OK;
     while (status == HK_OK && threads->contexts < contexts) {
@@ -49,8 +48,8 @@ hk_status_t hk_threads_repeat(hk_run_t *run, uint64_t reps)
     hk_ctx_t *ctx = run->ctx;
     const uint64_t began_ns = ctx->tp->now_ns(ctx);
     uint64_t took_ns = 0;
-    HK_TRY(hk_team_repeat(((hk_threads_t *)run->state)->team, reps,
-                          run->option[HK_THREADS_TIME] == HK_THREADS_SLOWEST, &took_ns));
+    HK_TRY(hk_team_repeat(((hk_threads_t *)run->state)->team, reps, run->option[HK_THREADS_TIME] == HK_THREADS_SLOWEST,
+                          &took_ns));
     run->untimed_ns += ctx->tp->now_ns(ctx) - began_ns - took_ns;
     return HK_OK;
 }

@@ -5,16 +5,12 @@
 #include "team.h"
 
 /* The first options, in this order. */
-enum { HK_THREADS, HK_THREADS_COMM, HK_THREADS_TIME, HK_THREADS_CPUS, HK_THREADS_OPTIONS };
+enum { HK_THREADS, HK_THREADS_TIME, HK_THREADS_CPUS, HK_THREADS_OPTIONS };
 enum { HK_THREADS_MEAN, HK_THREADS_SLOWEST };
 
 // clang-format off
-#define HK_OPTION_THREADS(least) \
-    {"threads", NULL, 2, least, HK_TEAM_MAX, "threads of each rank"}
-#define HK_OPTIONS_THREADS(comms) \
-    HK_OPTION_THREADS(1), \
-    {"comm", comms, HK_APART_COMM, 0, 0, \
-     "private: each thread has a communicator; shared: threads share one, and have a tag each; pool: one tag for all"}, \
+#define HK_OPTIONS_THREADS \
+    {"threads", NULL, 2, 1, HK_TEAM_MAX, "threads of each rank"}, \
     {"time", "mean|slowest", HK_THREADS_MEAN, 0, 0, "whose time counts, of threads and of ranks"}, \
     {"cpus", "free|rank", 0, 0, 0, "where threads run: on all CPUs of the job on this host, or of their rank"}
 // clang-format on
@@ -26,10 +22,10 @@ typedef struct hk_threads {
     int contexts;
 } hk_threads_t;
 
-/* `contexts` contexts, the same number on all ranks, and a team of `count` threads, to be started by hk_team_start. On
- * error nothing is left. */
-hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_match_t match, int count, size_t reqs_count,
-                            size_t state_bytes);
+/* `contexts` contexts (see open_thread), the same number on all ranks, and a team of `count` threads, to be started by
+ * hk_team_start. On error nothing is left. */
+hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_apart_t apart, hk_match_t match, int count,
+                            size_t reqs_count, size_t state_bytes);
 
 /* Hooks, of patterns whose state begins with hk_threads_t. */
 hk_status_t hk_threads_finish(hk_run_t *run);

@@ -22,9 +22,9 @@ static int startup_exchange(int rank, int peer, const uint64_t *out, uint64_t *i
     return code;
 }
 
-/* Two exchanges, and three more in which ranks learn their times. The first one begins when both ranks are there: a higher
- * rank that came late needed less than the lower one, which waited for it. Then its time counts, and the way of the
- * answer, which is half a second exchange. */
+/* Two exchanges, and three more in which ranks learn their times. The first one begins when both ranks are there: a
+ * higher rank that came late needed less than the lower one, which waited for it. Then its time counts, and the way of
+ * the answer, which is half a second exchange. */
 static int startup_meet(int rank, int peer, hk_startup_t *startup)
 {
     enum { FIRST, SECOND, OTHERS_FIRST, TRUE_FIRST, TRUE_SECOND, EXCHANGES };
@@ -47,8 +47,8 @@ static int startup_meet(int rank, int peer, hk_startup_t *startup)
     return code;
 }
 
-/* In round r ranks i and j meet if i + j = 2 r modulo the number of the others (tournament.h): no rank waits for one that
- * waits for a third. */
+/* In round r ranks i and j meet if i + j = 2 r modulo the number of the others (tournament.h): no rank waits for one
+ * that waits for a third. */
 static int startup_peer(int round, int rank, int size)
 {
     const int odd = size % 2 == 0 ? size - 1 : size; /* of an even number the last one is the hub */

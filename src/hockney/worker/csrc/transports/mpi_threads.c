@@ -38,8 +38,7 @@ static hk_status_t thread_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t
     static hk_status_t thread_recv_##name(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)                       \
     {                                                                                                                  \
         (void)peer;                                                                                                    \
-        const int code =                                                                                               \
-            MPI_Recv(buf, (int)size_bytes, MPI_BYTE, source, tag, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);                \
+        const int code = MPI_Recv(buf, (int)size_bytes, MPI_BYTE, source, tag, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);   \
         return HK_MPI_CHECKED(ctx, "MPI_Recv", code);                                                                  \
     }                                                                                                                  \
     static hk_status_t thread_irecv_##name(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)       \
@@ -57,11 +56,18 @@ THREAD_RECEIVES(any, MPI_ANY_SOURCE, MPI_ANY_TAG)
 /* Those of the job's own context, but for messages and threads of threads. */
 #define THREAD_TABLE(suffix)                                                                                           \
     {                                                                                                                  \
-        HK_MPI_SHARED, HK_MPI_PARTS, .caps = (HK_MPI_CAPS & ~HK_CAP_PROBE) | HK_MPI_CAP_PARTS, .name = "mpi:threads",  \
-                                     .max_bytes = INT_MAX, .send = thread_send, .isend = thread_isend,                 \
-                                     .recv = thread_recv_##suffix, .irecv = thread_irecv_##suffix,                     \
-                                     .wait_all = hk_mpi_wait_all, .barrier = hk_mpi_barrier,                           \
-                                     .counter = hk_mpi_counter,                                                        \
+        HK_MPI_SHARED,                                                                                                 \
+        HK_MPI_PARTS,                                                                                                  \
+        .caps = (HK_MPI_CAPS & ~HK_CAP_PROBE) | HK_MPI_CAP_PARTS,                                                      \
+        .name = "mpi:threads",                                                                                         \
+        .max_bytes = INT_MAX,                                                                                          \
+        .send = thread_send,                                                                                           \
+        .isend = thread_isend,                                                                                         \
+        .recv = thread_recv_##suffix,                                                                                  \
+        .irecv = thread_irecv_##suffix,                                                                                \
+        .wait_all = hk_mpi_wait_all,                                                                                   \
+        .barrier = hk_mpi_barrier,                                                                                     \
+        .counter = hk_mpi_counter,                                                                                     \
     }
 static const hk_transport_t thread_tables[HK_MATCHES] = {[HK_MATCH_ALL] = THREAD_TABLE(all),
                                                          [HK_MATCH_ANY_SOURCE] = THREAD_TABLE(any_source),

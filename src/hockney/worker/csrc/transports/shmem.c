@@ -160,10 +160,10 @@ void hk_shmem_drop_call(hk_ctx_t *ctx, struct hk_call *call);
 
 #define SHARED                                                                                                         \
     .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_STARTUP,                          \
-    .carrier = HK_CARRIER_LIBRARY,                                                                                     \
-    .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, .quiet = quiet,                \
-    .wait_word = wait_word, .barrier = barrier, .has_call = hk_shmem_has_call, .make_call = hk_shmem_make_call,        \
-    .drop_call = hk_shmem_drop_call, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, \
+    .quiet = quiet, .wait_word = wait_word, .barrier = barrier, .has_call = hk_shmem_has_call,                         \
+    .make_call = hk_shmem_make_call, .drop_call = hk_shmem_drop_call, .now_ns = hk_real_now_ns,                        \
+    .compute = hk_real_compute
 
 const hk_transport_t hk_transport_shmem = {
     SHARED,
