@@ -33,8 +33,8 @@ static void put_options(hk_answer_t *answer, const hk_pattern_t *pattern)
 
 static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
 {
-    static const char *const kinds[] = {"point-to-point", "collectives",  "one-sided",
-                                        "farms",          "applications", "machine"};
+    static const char *const kinds[] = {"point-to-point", "collectives", "one-sided", "farms",
+                                        "applications",   "machine",     "threads",   "start-up"};
     static const char *const laws[] = {NULL, "messages", "rounds", "senders", "constant"};
     static const char *const links[] = {NULL, "ends", "halves", "ring", "round"};
     hk_answer_open(answer, NULL, '{');

@@ -45,6 +45,8 @@ typedef enum hk_kind {
     HK_KIND_FARM,
     HK_KIND_APPLICATION,
     HK_KIND_MACHINE, /* memory and clocks */
+    HK_KIND_THREADS, /* of a rank, at once */
+    HK_KIND_STARTUP,
 } hk_kind_t;
 
 /* An integer, or one of several words separated by '|'. The value of a word is its index. */

@@ -194,9 +194,9 @@ typedef struct hk_transport {
     const hk_parts_hooks_t *parts; /* Required with HK_CAP_PARTITIONS. */
 
     /* Why this library cannot do what a pattern needs (HK_CAP_*), where more is known than the table says: the level of
-     * threads that it gave, or the version that has it. why[0..len) then completes "PATTERN needs …, which NAME does not
-     * offer: " or "PATTERN cannot run on NAME: ". False: no reason is known. May be called without a job. Optional: absent
-     * means that the table says all. */
+     * threads that it gave, or the version that has it. why[0..len) then completes "PATTERN needs …, which NAME does
+     * not offer: " or "PATTERN cannot run on NAME: ". False: no reason is known. May be called without a job. Optional:
+     * absent means that the table says all. */
     bool (*lacks)(const struct hk_transport *tp, uint32_t needs, char *why, size_t len);
 
     /* Create what the ranks of one host share, such as a mapping or pipes, before they are forked or started as

@@ -39,6 +39,7 @@ static hk_status_t init_repeat(hk_run_t *run, uint64_t reps)
 const hk_pattern_t hk_pattern_init = {
     .name = "init",
     .summary = "start of the library on each rank (MPI_Init, shmem_init); one sample per launch",
+    .kind = HK_KIND_STARTUP,
     .needs = HK_CAP_STARTUP,
     .ranks_min = 1,
     .timed = HK_TIMED_SLOWEST,
@@ -128,6 +129,7 @@ static bool first_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p
 const hk_pattern_t hk_pattern_first = {
     .name = "first",
     .summary = "the first round trip of 8 B between two ranks, and memory per connection; one sample per launch",
+    .kind = HK_KIND_STARTUP,
     .needs = HK_CAP_FIRST,
     .ranks_min = 2,
     .timed = HK_TIMED_MEAN,

@@ -292,7 +292,7 @@ static bool mt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
 
 // clang-format off
 #define MT_SHARED                                                                                                  \
-    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_MULTIPLE, .ranks_min = 2, .fits = mt_fits, .plan = mt_plan, \
+    .kind = HK_KIND_THREADS, .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_MULTIPLE, .ranks_min = 2, .fits = mt_fits, .plan = mt_plan, \
     .prepare = mt_prepare, .finish = hk_threads_finish, .meet = mt_meet, .repeat = hk_threads_repeat,              \
     .expected = mt_expected
 #define MT_OPTION_COMM(words)                                                                                      \

@@ -285,6 +285,7 @@ static bool mtc_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_
 const hk_pattern_t hk_pattern_mt_collective = {
     .name = "mt_collective",
     .summary = "all threads of all ranks make a collective call at once, each on its own communicator",
+    .kind = HK_KIND_THREADS,
     .needs = HK_CAP_SEND | HK_CAP_MULTIPLE,
     .ranks_min = 2,
     .timed = HK_TIMED_MEAN,
