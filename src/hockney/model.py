@@ -29,17 +29,18 @@ class PatternTraits:
     """Properties of a pattern, from its C file (`worker --describe`); stored with each run.
 
     `sized`: has a message size. `stream`: repetitions follow each other without a pause (docs/metrics.md). `payload`:
-    bytes arrive, and the worker verifies them. `events`: its time is that of an event. `law`: the variable in which its
-    time is linear as ranks are added ("messages", "rounds", "senders"), "constant", or None. `links`: the two ranks
-    that a rank's time belongs to: "ends" (one pair alone), "halves", "ring" or "round" (many pairs concurrently), None
-    (more than two ranks). `alone`: the pattern in which one pair does the same with no other traffic. `summary`: a line
-    on what it does and whose time it is; empty in imports.
+    bytes arrive, and the worker verifies them. `events`: its time is that of an event. `once`: a launch has one sample.
+    `law`: the variable in which its time is linear as ranks are added ("messages", "rounds", "senders"), "constant", or
+    None. `links`: the two ranks that a rank's time belongs to: "ends" (one pair alone), "halves", "ring" or "round" (many
+    pairs concurrently), None (more than two ranks). `alone`: the pattern in which one pair does the same with no other
+    traffic. `summary`: a line on what it does and whose time it is; empty in imports.
     """
 
     sized: bool = True
     stream: bool = False
     payload: bool = True
     events: bool = False
+    once: bool = False
     law: str | None = None
     links: str | None = None
     alone: str | None = None

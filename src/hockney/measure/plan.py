@@ -62,8 +62,8 @@ class Plan:
         return replace(self, limits=replace(self.limits, **limits))
 
     def is_exact(self, point: Point) -> bool:
-        """Whether its clock is a model's without noise: one measurement of a few repetitions says all."""
-        return self.virtual.get(point.transport, False)
+        """Whether one measurement of a launch says all: on a model without noise, and of what a launch does once."""
+        return point.traits.once or self.virtual.get(point.transport, False)
 
     def first_rounds_s(self, points: Sequence[Point] = ()) -> float:
         """The time of the first round of every launch, of all points or of these."""

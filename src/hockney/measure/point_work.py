@@ -184,8 +184,11 @@ def measure_exactly(
 ) -> Measurement:
     """A measurement of `samples` times `batch` repetitions; of a stream more, of events on schedule one each.
 
-    `measure` takes a batch, `samples` and `warmup`. Raises PointFailed where there is no figure.
+    Of what a launch does once it has one sample. `measure` takes a batch, `samples` and `warmup`. Raises PointFailed
+    where there is no figure.
     """
+    if point.traits.once:
+        return measure(1, samples=1, warmup=0)
     if point.rate_hz:
         events = max(SCHEDULE_EVENTS_MIN, events_on_schedule(point.rate_hz))
         return measure(1, samples=events, warmup=max(1, events // SCHEDULE_FILL))

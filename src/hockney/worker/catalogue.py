@@ -55,7 +55,6 @@ class PatternInfo(PatternTraits):
     `kind`: the group in which lists show it. `senders`: the option for the number of ranks besides rank 0 that only
     send; at least one more must receive.
     `collective`: what its option `algorithm` may leave to the transport; such a point needs none of `needs`.
-    `once`: a launch has one sample of it.
     """
 
     name: str
@@ -67,7 +66,6 @@ class PatternInfo(PatternTraits):
     grain_bytes: int = 0
     senders: str | None = None
     collective: str | None = None
-    once: bool = False
 
     def traits_on(self, transport: TransportTraits) -> PatternTraits:
         """The stored traits. Nothing arrives over a transport that carries nothing."""

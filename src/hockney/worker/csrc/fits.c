@@ -63,13 +63,6 @@ static bool fits_schedule(const hk_run_t *run, const hk_command_t *command, char
     return command->batch == 1 || !run->pattern->plan(run).scheduled;
 }
 
-static bool fits_once(const hk_pattern_t *pattern, const hk_command_t *command, char why[HK_ERROR_MAX])
-{
-    snprintf(why, HK_ERROR_MAX, "a launch has one sample of %s: samples and batch must be 1; each launch has another",
-             pattern->name);
-    return !pattern->once || (command->samples == 1 && command->batch == 1);
-}
-
 bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, char why[HK_ERROR_MAX])
 {
     const hk_transport_t *tp = ctx->tp;
@@ -120,8 +113,7 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
                  (unsigned long long)tp->max_bytes);
     } else {
         return (pattern->fits == NULL || pattern->fits(&asked, why, HK_ERROR_MAX)) &&
-               fits_memory(asked, ranks_here, why) && fits_schedule(&asked, command, why) &&
-               fits_once(pattern, command, why);
+               fits_memory(asked, ranks_here, why) && fits_schedule(&asked, command, why);
     }
     return false;
 }

@@ -54,6 +54,10 @@ void hk_next_command(hk_lines_t *lines, hk_ctx_t *ctx, int ranks_here, hk_comman
             hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_ARGUMENT, error);
             continue;
         }
+        if (command->verb == HK_VERB_MEASURE && hk_patterns[command->pattern]->once) {
+            command->samples = command->batch = 1;
+            command->warmup = 0;
+        }
         if (command->verb != HK_VERB_MEASURE || hk_point_fits(ctx, command, ranks_here, error)) {
             return;
         }

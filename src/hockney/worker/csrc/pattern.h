@@ -115,7 +115,7 @@ typedef struct hk_pattern {
      * then parts of one stream, without a barrier between them. Otherwise all ranks meet before every sample. */
     bool stream;
     bool events; /* its time is that of an event, so that its rate is one of events, too */
-    bool once;   /* a launch has one sample: asked again, it answers the same */
+    bool once;   /* a launch has one sample, however many are asked for: asked again, it answers the same */
     hk_law_t law;
     hk_links_t links;
     const char *alone;   /* the pattern in which one pair does the same without other pairs; NULL: none */
