@@ -80,7 +80,7 @@ static const hk_transport_t scripted = {.name = "scripted",
 
 static void measure(hk_control_t *control)
 {
-    hk_ctx_t ctx = {&scripted, control->rank, 2};
+    hk_ctx_t ctx = {.tp = &scripted, .rank = control->rank, .size = 2};
     hk_bench_t bench = {.ctx = &ctx, .control = control, .floor = {.why = "none"}};
     hk_command_t command;
     hk_result_t result;

@@ -21,8 +21,8 @@ typedef struct forked_state {
 
 static bool forked_fits(const hk_run_t *run, char *why, size_t len)
 {
-    if ((run->ctx->tp->caps & (HK_CAP_VIRTUAL | HK_CAP_THREADS)) != 0) {
-        snprintf(why, len, "forked needs ranks that are processes, which those of %s are not", run->ctx->tp->name);
+    if ((run->ctx->tp->caps & HK_CAP_VIRTUAL) != 0) {
+        snprintf(why, len, "forked needs real processes, which a model does not have");
         return false;
     }
     return hk_roles_fit(run, why, len);

@@ -1,5 +1,7 @@
 #include "threads.h"
 
+#include "../sync.h"
+
 hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_apart_t apart, hk_match_t match, int count,
                             size_t reqs_count, size_t state_bytes)
 {
@@ -40,7 +42,7 @@ size_t hk_threads_stride(size_t size_bytes)
 hk_status_t hk_threads_meet(hk_run_t *run)
 {
     hk_team_wake(((hk_threads_t *)run->state)->team);
-    return run->ctx->tp->barrier(run->ctx);
+    return hk_sync(run->ctx);
 }
 
 hk_status_t hk_threads_repeat(hk_run_t *run, uint64_t reps)

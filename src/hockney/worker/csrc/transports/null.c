@@ -9,7 +9,7 @@ static hk_status_t null_open(const hk_transport_t *tp, const hk_job_t *job, hk_c
     if (ctx == NULL) {
         return HK_ERR_MEMORY;
     }
-    *ctx = (hk_ctx_t){tp, job->rank, job->size};
+    *ctx = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
     *ctx_p = ctx;
     return HK_OK;
 }
@@ -100,8 +100,20 @@ static hk_status_t null_read(hk_ctx_t *ctx, int peer, void *buf, size_t size_byt
     return HK_OK;
 }
 
+static hk_status_t null_open_thread(hk_ctx_t *ctx, int number, hk_apart_t apart, hk_match_t match, hk_ctx_t **thread_p)
+{
+    (void)number, (void)apart, (void)match;
+    hk_ctx_t *thread = calloc(1, sizeof *thread);
+    if (thread == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    *thread = *ctx;
+    *thread_p = thread;
+    return HK_OK;
+}
+
 const hk_transport_t hk_transport_null = {
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE | HK_CAP_MULTIPLE,
     .name = "null",
     .summary = "sends nothing: the cost of the harness itself",
     .open = null_open,
@@ -123,6 +135,8 @@ const hk_transport_t hk_transport_null = {
     .read_some = null_read,
     .write_now = null_write,
     .read_now = null_read,
+    .open_thread = null_open_thread,
+    .close_thread = null_close,
     .now_ns = hk_real_now_ns,
     .compute = hk_real_compute,
 };
