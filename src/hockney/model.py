@@ -31,9 +31,9 @@ class PatternTraits:
     `sized`: has a message size. `stream`: repetitions follow each other without a pause (docs/metrics.md). `payload`:
     bytes arrive, and the worker verifies them. `events`: its time is that of an event. `once`: a launch has one sample.
     `law`: the variable in which its time is linear as ranks are added ("messages", "rounds", "senders"), "constant", or
-    None. `links`: the two ranks that a rank's time belongs to: "ends" (one pair alone), "halves", "ring" or "round" (many
-    pairs concurrently), None (more than two ranks). `alone`: the pattern in which one pair does the same with no other
-    traffic. `summary`: a line on what it does and whose time it is; empty in imports.
+    None. `links`: the two ranks that a rank's time belongs to: "ends" (one pair alone), "halves", "ring" or "round"
+    (many pairs concurrently), None (more than two ranks). `alone`: the pattern in which one pair does the same with no
+    other traffic. `summary`: a line on what it does and whose time it is; empty in imports.
     """
 
     sized: bool = True

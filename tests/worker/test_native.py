@@ -25,11 +25,12 @@ NATIVE = Recipe()
 DESCRIPTION = describe(build_worker())
 # On a busy machine a rank that spins may wait a time slice for each message; one that hangs ends after its timeout_s.
 pytestmark = pytest.mark.timeout(700)
-# Patterns of messages between two ranks or more; those with more needs, or options, have separate tests.
+# Patterns of messages between two ranks or more; those with more needs, or options, have separate tests, as has forked.
 _OF_MESSAGES = [
     row
     for row in DESCRIPTION["patterns"]
     if set(row["needs"]) <= {"send", "nonblocking"} and row["ranks"][1] == 0 and row["grain_bytes"] == 0
+    if row["name"] != "forked"
 ]
 PATTERNS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] <= 2]
 FARMS = [row["name"] for row in _OF_MESSAGES if row["ranks"][0] > 2]

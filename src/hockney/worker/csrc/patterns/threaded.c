@@ -194,7 +194,7 @@ static int mt_neighbour(const hk_run_t *run, bool is_next)
 {
     const int size = run->ctx->size;
     const int64_t asked = mt_kind(run)->is_paired ? 0 : run->option[MT_DISTANCE];
-    const int distance = asked > 0 ? (int)asked : size / 2;
+    const int distance = asked > 0 ? (int)(asked % size) : size / 2;
     return (run->ctx->rank + (is_next ? distance : size - distance)) % size;
 }
 

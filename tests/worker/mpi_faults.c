@@ -1,0 +1,61 @@
+/* Preloaded into a job: an MPI with the fault that HOCKNEY_MPI_FAULT names. Threads of patterns use the tags from 16 on, one
+ * for each thread if they share a communicator. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TAG_OF_THREAD_1 = 17 };
+
+static int has(const char *fault)
+{
+    const char *asked = getenv("HOCKNEY_MPI_FAULT");
+    return asked != NULL && strcmp(asked, fault) == 0;
+}
+
+static void pass(double seconds)
+{
+    const struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&time, NULL);
+}
+
+/* level: less than it was asked for. */
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    (void)required;
+    return PMPI_Init_thread(argc, argv, has("level") ? MPI_THREAD_SERIALIZED : required, provided);
+}
+
+int MPI_Query_thread(int *provided)
+{
+    const int code = PMPI_Query_thread(provided);
+    *provided = has("level") ? MPI_THREAD_SERIALIZED : *provided;
+    return code;
+}
+
+/* slow: the start of MPI takes 0.3 s longer on every rank. */
+int MPI_Init(int *argc, char ***argv)
+{
+    if (has("slow")) {
+        pass(0.3);
+    }
+    return PMPI_Init(argc, argv);
+}
+
+/* flip: thread 1 gets a wrong byte. lost: it gets nothing. first: the first message takes 0.3 s longer. */
+int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    static int received;
+    while (has("lost") && tag == TAG_OF_THREAD_1) {
+        (void)pause();
+    }
+    if (has("first") && received++ == 0) {
+        pass(0.3);
+    }
+    const int code = PMPI_Recv(buf, count, type, source, tag, comm, status);
+    if (has("flip") && tag == TAG_OF_THREAD_1 && count > 5) {
+        ((unsigned char *)buf)[5] ^= 1;
+    }
+    return code;
+}

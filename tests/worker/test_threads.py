@@ -1,0 +1,256 @@
+"""Patterns with threads that call MPI at once, partitioned messages, forked children, and the start of a launch."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.matrix import matrix
+from tests.worker.test_native import DESCRIPTION, THREAD, converse, measure, measured, shared
+from tests.worker.test_session import EVERY_MPI
+from tests.worker.test_session import shared_job as job
+
+from hockney.worker.build import build_worker
+from hockney.worker.errors import WorkerRefused, WorkerTimedOut
+from hockney.worker.launch import StartCommand
+from hockney.worker.libraries import Library
+from hockney.worker.session import WorkerSession
+
+THREADED = [row["name"] for row in DESCRIPTION["patterns"] if "thread_multiple" in row["needs"]]
+MESSAGES = [name for name in THREADED if name != "mt_collective"]
+OPTIONS = {
+    row["name"]: {option["name"]: option for option in row["options"]}
+    for row in DESCRIPTION["patterns"]
+    if row["name"] in THREADED
+}
+FEW: dict[str, Any] = {"batch": 3, "samples": 2, "timeout_s": 120}
+
+
+def asked(**options: object) -> list[tuple[str, str]]:
+    return [(name, str(value)) for name, value in options.items()]
+
+
+def faulty(mpi: Library, transport: str, fault: str, folder: Path) -> StartCommand:
+    """A job whose MPI has this fault."""
+    library, source = folder / "faults.so", Path(__file__).parent / "mpi_faults.c"
+    subprocess.run([*mpi.recipe.compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    plain = job(mpi, transport)
+    return replace(plain, environment={**plain.environment, "LD_PRELOAD": str(library), "HOCKNEY_MPI_FAULT": fault})
+
+
+# ---- the threads themselves, over a transport that costs nothing -----------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_repetition_counts_the_messages_of_all_threads(name: str) -> None:
+    """By hand, of 4 ranks with 3 threads each: of each pair of threads, in a window of 8."""
+    of_pair = {"mt_pingpong": 2, "mt_pingping": 2, "mt_sendrecv": 2, "mt_exchange": 4, "mt_uniband": 8, "mt_biband": 16}
+    divisor = {"mt_pingpong": 2, "mt_uniband": 8, "mt_biband": 16}
+    window = {"window": 8} if "window" in OPTIONS[name] else {}
+    (answer,) = measured([measure(name, 100, threads=3, **window)], "-t", "null", *shared(4))
+    assert answer["messages_per_rep"] == 3 * 2 * of_pair[name]
+    assert answer["bytes_per_rep"] == 100 * answer["messages_per_rep"]
+    assert answer["divisor"] == divisor.get(name, 1)
+    assert answer["timed"] == ("sources" if name in ("mt_pingpong", "mt_uniband") else "mean")
+
+
+def test_threads_have_no_data_race() -> None:
+    commands = [
+        measure(name, 8, batch=50, samples=3, threads=threads, time=time)
+        for name in MESSAGES
+        for threads, time in ((1, "mean"), (2, "slowest"), (5, "mean"))
+    ]
+    measured(commands, "-t", "null", *shared(), recipe=THREAD)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (measure("mt_pingpong", 8, receivers=3), "receivers= needs comm=pool: else thread i answers to thread i"),
+        (
+            measure("mt_pingpong", 8, comm="shared", match="any"),
+            "comm=shared tells threads apart by their tags: with any tag use comm=private or comm=pool",
+        ),
+        (
+            measure("mt_sendrecv", 8, distance=4),
+            "distance= is a multiple of the number of ranks: a rank would send to itself",
+        ),
+        (measure("mt_collective", 6), "mt_collective accepts multiples of 4 B, not 6 B"),
+        (measure("mt_collective", 8), "null has no collective operation of its own"),
+        (measure("partitioned", 8), "partitioned needs messages in partitions, which null does not offer"),
+        (measure("init", 0), "init needs a library that starts the ranks, which null does not offer"),
+    ],
+)
+def test_options_that_do_not_suit_each_other_are_refused(command: str, why: str) -> None:
+    answers, _ = converse(build_worker(), [command], "-t", "null", *shared(4))
+    assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", why)
+
+
+# ---- messages of threads ---------------------------------------------------------------------------------------------
+
+
+@EVERY_MPI
+@pytest.mark.parametrize("name", MESSAGES)
+def test_every_thread_gets_its_messages(mpi: Library, name: str) -> None:
+    with WorkerSession(job(mpi, "mpi:threads")) as session:
+        session.hello()
+        for comm in OPTIONS[name]["comm"]["choices"].split("|"):
+            for threads in (1, 2, 3):
+                for size in (0, 8, 40_000):
+                    window = {"window": 5} if "window" in OPTIONS[name] else {}
+                    options = asked(comm=comm, threads=threads, **window)
+                    assert session.measure(name, bytes=size, options=options, **FEW).verified, (comm, threads, size)
+        session.close()
+
+
+@EVERY_MPI
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["mt_sendrecv", "mt_exchange"])
+def test_threads_have_neighbours_at_a_distance(mpi: Library, name: str) -> None:
+    with WorkerSession(job(mpi, "mpi:threads", ranks=3)) as session:
+        session.hello()
+        for distance in (1, 2, 4):
+            assert session.measure(name, bytes=64, options=asked(distance=distance), **FEW).verified
+        session.close()
+
+
+@EVERY_MPI
+@pytest.mark.parametrize(
+    ("threads", "receivers"), matrix([(1, 2), (2, 2), (3, 2), (1, 4), (4, 1)], short=[(1, 2), (3, 2)])
+)
+def test_any_thread_of_a_pool_answers(mpi: Library, threads: int, receivers: int) -> None:
+    """As in osu_latency_mt, where one thread sends and two answer."""
+    with WorkerSession(job(mpi, "mpi:threads")) as session:
+        session.hello()
+        for match in ("all", "any-source", "any-tag", "any"):
+            options = asked(comm="pool", threads=threads, receivers=receivers, match=match)
+            assert session.measure("mt_pingpong", bytes=100, options=options, **FEW).verified
+        session.close()
+
+
+@EVERY_MPI
+def test_threads_call_collectives_at_once(mpi: Library) -> None:
+    with WorkerSession(job(mpi, "mpi:threads")) as session:
+        session.hello()
+        for operation in OPTIONS["mt_collective"]["operation"]["choices"].split("|"):
+            for start in ("barrier", "stream"):
+                answer = session.measure(
+                    "mt_collective", bytes=40, options=asked(operation=operation, start=start), **FEW
+                )
+                assert answer.verified, (operation, start)
+        session.close()
+
+
+@EVERY_MPI
+def test_a_wrong_byte_of_any_thread_is_named(mpi: Library, tmp_path: Path) -> None:
+    """Thread 1 alone gets it."""
+    with WorkerSession(faulty(mpi, "mpi:threads", "flip", tmp_path)) as session:
+        session.hello()
+        for name in ("mt_pingpong", "mt_pingping", "mt_exchange"):
+            assert session.measure(name, bytes=16, options=asked(comm="shared", threads=1), **FEW).verified
+            with pytest.raises(WorkerRefused, match=r"corrupted message of 16 B from rank [01]: byte 5 is") as wrong:
+                session.measure(name, bytes=16, options=asked(comm="shared"), **FEW)
+            assert wrong.value.code == "corrupt"
+        session.close()
+
+
+@EVERY_MPI
+def test_a_thread_whose_message_never_comes_ends_at_the_limit(mpi: Library, tmp_path: Path) -> None:
+    with WorkerSession(faulty(mpi, "mpi:threads", "lost", tmp_path)) as session:
+        session.hello()
+        with pytest.raises(WorkerTimedOut, match="mt_pingpong"):
+            session.measure("mt_pingpong", bytes=8, options=asked(comm="shared"), timeout_s=2)
+
+
+@EVERY_MPI
+def test_a_library_with_a_lower_level_of_threads_is_skipped_with_it(mpi: Library, tmp_path: Path) -> None:
+    with WorkerSession(faulty(mpi, "mpi:threads", "level", tmp_path)) as session:
+        session.hello()
+        for name in ("mt_pingpong", "pingpong"):
+            with pytest.raises(WorkerRefused) as refusal:
+                session.measure(name, bytes=8)
+            assert refusal.value.unsupported
+            assert str(refusal.value) == (
+                f"{name} cannot run on mpi:threads: the library was asked for MPI_THREAD_MULTIPLE and gave "
+                "MPI_THREAD_SERIALIZED"
+            )
+        session.close()
+
+
+# ---- partitioned messages, children ----------------------------------------------------------------------------------
+
+
+def has_partitions(mpi: Library) -> bool:
+    return "partitions" in {cap for row in describe_of(mpi) if row["name"] == "mpi" for cap in row["caps"]}
+
+
+def describe_of(mpi: Library) -> list[dict[str, Any]]:
+    from hockney.worker.catalogue import describe
+
+    transports: list[dict[str, Any]] = describe(build_worker(mpi.recipe))["transports"]
+    return transports
+
+
+@EVERY_MPI
+def test_partitioned_messages_where_the_library_has_them(mpi: Library) -> None:
+    """MPI 4: MPICH 4, Open MPI 5. Others say what has them."""
+    is_old = "openmpi-4" in mpi.id
+    assert has_partitions(mpi) is not is_old
+    with WorkerSession(job(mpi, "mpi:threads")) as session:
+        session.hello()
+        if is_old:
+            with pytest.raises(WorkerRefused, match=r"this library has none; MPI 4 has \(Open MPI 5, MPICH 4\)"):
+                session.measure("partitioned", bytes=8)
+        else:
+            for parts, threads, arrived in ((1, 1, "all"), (8, 1, "each"), (8, 2, "all"), (6, 3, "each")):
+                options = asked(partitions=parts, threads=threads, arrived=arrived)
+                for size in (24, 48_000):
+                    assert session.measure("partitioned", bytes=size, options=options, **FEW).verified
+        session.close()
+
+
+def test_children_end_with_their_point() -> None:
+    for transport in ("tcp", "threads"):
+        with WorkerSession(job(transport=transport)) as session:
+            pids = {rank.pid for rank in session.hello().ranks}
+            assert session.measure("forked", bytes=1000, options=asked(children=3), **FEW).verified
+            assert [child for pid in pids for child in psutil.Process(pid).children()] == []
+            session.close()
+
+
+# ---- start-up --------------------------------------------------------------------------------------------------------
+
+
+@EVERY_MPI
+def test_a_launch_has_one_sample_of_its_start(mpi: Library, tmp_path: Path) -> None:
+    """The start of MPI was made 0.3 s longer."""
+    with WorkerSession(faulty(mpi, "mpi", "slow", tmp_path)) as session:
+        session.hello()
+        first = session.measure("init", samples=1)
+        again = session.measure("init", samples=1)
+        launch = session.measure("init", samples=1, options=asked(**{"from": "launcher"}))
+        session.close()
+    assert [len(row) for row in first.elapsed_ns] == [1, 1]
+    assert min(first.elapsed_ns)[0] >= 300_000_000
+    assert first.elapsed_ns == again.elapsed_ns
+    for (call_ns,), (launch_ns,) in zip(first.elapsed_ns, launch.elapsed_ns, strict=True):
+        assert launch_ns + 10_000_000 >= call_ns  # it has a resolution of 10 ms
+
+
+@EVERY_MPI
+def test_the_first_exchange_of_each_pair_is_that_of_the_launch(mpi: Library, tmp_path: Path) -> None:
+    """It was made 0.3 s longer on each side, the second one was not."""
+    with WorkerSession(faulty(mpi, "mpi:startup", "first", tmp_path)) as session:
+        session.hello()
+        first = session.measure("first", samples=1)
+        again = session.measure("first", samples=1)
+        pair = session.measure("first", samples=1, options=asked(pairs="one", source=1, target=0))
+        session.close()
+    assert min(first.elapsed_ns)[0] >= 300_000_000
+    assert first.elapsed_ns == again.elapsed_ns == pair.elapsed_ns
+    assert first.counters["longest_ns"] == tuple(float(row[0]) for row in first.elapsed_ns)
+    assert {"second_ns", "resident_bytes", "proportional_bytes"} <= set(first.counters)
