@@ -262,7 +262,9 @@ class WorkerPool:
                 job = Job(info.executable, info.worker_name, ranks, model=path, seed=self._seed & 0x7FFFFFFF)
                 return self._bring_up(transport, job)
         where = replace(self._plan.placement, hosts=self._plan.hosts_of(point))
-        too_many = not where.hosts and ranks > where.cpus_for(ranks, len(usable_cpus()))
+        has_threads = "thread_multiple" in info.caps
+        busy = ranks * (self._catalogue.patterns[point.pattern].threads(point.options) if has_threads else 1)
+        too_many = not where.hosts and busy > where.cpus_for(busy, len(usable_cpus()))
         return self._bring_up(transport, self._job_of(transport, ranks, where, oversubscribed=too_many))
 
     def _job_of(self, transport: str, ranks: int, where: Placement, *, oversubscribed: bool = False) -> Job:

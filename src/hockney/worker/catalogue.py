@@ -81,6 +81,12 @@ class PatternInfo(PatternTraits):
             raise UsageError(f"{self.name} has no options, so no '{name}'")
         raise unknown(f"option of {self.name}", name, [option.name for option in self.options])
 
+    def threads(self, options: Iterable[tuple[str, str]]) -> int:
+        """How many threads each rank has, with these options."""
+        return int(
+            dict(options).get("threads") or {option.name: option.default for option in self.options}.get("threads", 1)
+        )
+
     @property
     def ranks_default(self) -> int:
         """The number of ranks by default: two, if it takes them."""

@@ -138,10 +138,12 @@ def _misplaced(point: Point, catalogue: Catalogue, where: Placement, cpus: int, 
     """Why a point cannot be measured on these CPUs and hosts."""
     if catalogue.transports[point.transport].model is not None and not where.hosts:
         return None
-    cpus = where.cpus_for(point.ranks, cpus)
-    if not where.hosts and point.ranks > cpus and not oversubscribe:
+    threads = catalogue.patterns[point.pattern].threads(point.options)
+    cpus = where.cpus_for(point.ranks * threads, cpus)
+    if not where.hosts and point.ranks * threads > cpus and not oversubscribe:
         more = "name more in --cpus" if where.cpus else "allow this process more CPUs"
-        return f"more ranks than CPUs ({cpus}) would measure the scheduler; {more}, or use run --oversubscribe"
+        busy = "ranks" if threads == 1 else f"threads ({point.ranks * threads})"
+        return f"more {busy} than CPUs ({cpus}) would measure the scheduler; {more}, or use run --oversubscribe"
     if where.hosts and "hosts" not in catalogue.transports[point.transport].caps:
         # MPIs are listed even where -t named none, so that none was looked for.
         every = catalogue.transports.items()
