@@ -81,17 +81,9 @@ static bool parts_gave_less(char *why, size_t len)
 
 bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len)
 {
-    const uint32_t missing = needs & ~tp->caps;
-    const char *text = NULL;
-    if ((missing & HK_CAP_PARTITIONS) != 0) {
-        text = HK_MPI_4 ? "mpi and mpi:threads do" : "this library has none; MPI 4 has (Open MPI 5, MPICH 4)";
-    } else if ((missing & HK_CAP_MULTIPLE) != 0) {
-        text = "mpi:threads does";
-    } else if ((missing & HK_CAP_FIRST) != 0) {
-        text = "mpi:startup does";
-    } else if ((tp->caps & HK_CAP_MULTIPLE) != 0) {
-        return parts_gave_less(why, len);
+    if (!HK_MPI_4 && (needs & HK_CAP_PARTITIONS) != 0) {
+        (void)snprintf(why, len, "this library has none; MPI 4 has (Open MPI 5, MPICH 4)");
+        return true;
     }
-    (void)snprintf(why, len, "%s", text != NULL ? text : "");
-    return text != NULL;
+    return (tp->caps & HK_CAP_MULTIPLE) != 0 && parts_gave_less(why, len);
 }
