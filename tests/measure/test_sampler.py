@@ -59,6 +59,13 @@ def test_events_that_come_too_slowly_for_their_schedule_are_as_many_as_fit_the_t
     assert {each.elapsed_ns.shape[1] for each in all_measurements(notes)} == {events}
 
 
+def test_what_a_launch_does_once_is_measured_once() -> None:
+    point = Point("mpi", "init", 2, 0, traits=PatternTraits(sized=False, once=True))
+    machine = Machine(lambda point: 0.3e9)
+    sample(machine, plan_of(point))
+    assert [(each.batch, each.elapsed_ns.shape[1]) for each in machine.measurements] == [(1, 1)]
+
+
 def test_a_long_repetition_is_its_own_batch() -> None:
     machine = Machine(lambda point: 5e6)
     notes = sample(machine, plan_of(TCP))

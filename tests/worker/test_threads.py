@@ -14,10 +14,14 @@ from tests.worker.test_native import DESCRIPTION, THREAD, converse, measure, mea
 from tests.worker.test_session import EVERY_MPI
 from tests.worker.test_session import shared_job as job
 
+from hockney.model import Point
 from hockney.worker.build import build_worker
+from hockney.worker.catalogue import Catalogue, describe
 from hockney.worker.errors import WorkerRefused, WorkerTimedOut
 from hockney.worker.launch import StartCommand
 from hockney.worker.libraries import Library
+from hockney.worker.placement import Placement
+from hockney.worker.points import reasons
 from hockney.worker.session import WorkerSession
 
 THREADED = [row["name"] for row in DESCRIPTION["patterns"] if "thread_multiple" in row["needs"]]
@@ -88,6 +92,17 @@ def test_threads_have_no_data_race() -> None:
 def test_options_that_do_not_suit_each_other_are_refused(command: str, why: str) -> None:
     answers, _ = converse(build_worker(), [command], "-t", "null", *shared(4))
     assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", why)
+
+
+def test_more_threads_than_cpus_are_refused(catalogue: Catalogue) -> None:
+    two, one = (Point("null", "mt_pingpong", 2, 8, options) for options in ((), (("threads", "1"),)))
+    why = reasons([two, one], catalogue, Placement(), 2, None, oversubscribe=False)
+    assert why == {
+        two: "more threads (4) than CPUs (2) would measure the scheduler; allow this process more CPUs, or use run "
+        "--oversubscribe"
+    }
+    assert reasons([two], catalogue, Placement(), 4, None, oversubscribe=False) == {}
+    assert reasons([two], catalogue, Placement(), 2, None, oversubscribe=True) == {}
 
 
 # ---- messages of threads ---------------------------------------------------------------------------------------------
@@ -189,8 +204,6 @@ def has_partitions(mpi: Library) -> bool:
 
 
 def describe_of(mpi: Library) -> list[dict[str, Any]]:
-    from hockney.worker.catalogue import describe
-
     transports: list[dict[str, Any]] = describe(build_worker(mpi.recipe))["transports"]
     return transports
 
