@@ -53,8 +53,7 @@ static hk_plan_t partitioned_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* ---- loops --------------------------------------------------------------------------------------------------------
- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 static hk_status_t partitioned_receive(hk_ctx_t *ctx, hk_parted_t *message)
 {
@@ -143,8 +142,7 @@ static hk_status_t partitioned_repeat(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* ---- before and after ---------------------------------------------------------------------------------------------
- */
+/* ---- before and after -------------------------------------------------------------------------------------------- */
 
 static void partitioned_end_team(partitioned_state_t *state)
 {

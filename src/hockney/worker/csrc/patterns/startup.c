@@ -7,8 +7,7 @@
 
 #include "roles.h"
 
-/* ---- init: the library's initialisation ---------------------------------------------------------------------------
- */
+/* ---- init: the library's initialisation -------------------------------------------------------------------------- */
 
 enum { INIT_FROM, INIT_TIME };
 enum { INIT_FROM_LIBRARY, INIT_FROM_LAUNCHER };
@@ -53,8 +52,7 @@ const hk_pattern_t hk_pattern_init = {
     .repeat = init_repeat,
 };
 
-/* ---- first: the first exchange of two ranks ------------------------------------------------------------------------
- */
+/* ---- first: the first exchange of two ranks ---------------------------------------------------------------------- */
 
 enum { FIRST_PAIRS = HK_ROLE_TARGET + 1 };
 enum { FIRST_PAIRS_ALL, FIRST_PAIRS_ONE };

@@ -65,8 +65,7 @@ static void team_rest(const hk_team_t *team, unsigned *polls)
     }
 }
 
-/* ---- one thread ---------------------------------------------------------------------------------------------------
- */
+/* ---- one thread -------------------------------------------------------------------------------------------------- */
 
 static void team_work(member_t *member)
 {
@@ -133,8 +132,7 @@ static void *team_member(void *argument)
     }
 }
 
-/* ---- all threads ---------------------------------------------------------------------------------------------------
- */
+/* ---- all threads ------------------------------------------------------------------------------------------------- */
 
 hk_status_t hk_team_open(const hk_run_t *run, int count, size_t reqs_count, size_t state_bytes, bool stays,
                          hk_team_t **team_p)

@@ -34,8 +34,7 @@ typedef struct mt_kind {
     uint64_t divisor;  /* times the window */
 } mt_kind_t;
 
-/* ---- loops --------------------------------------------------------------------------------------------------------
- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 static hk_status_t mt_loop_pingpong(hk_run_t *run, uint64_t reps)
 {
@@ -139,8 +138,7 @@ static hk_status_t mt_loop_biband(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* ---- sizes --------------------------------------------------------------------------------------------------------
- */
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
 static const mt_kind_t *mt_kind(const hk_run_t *run)
 {
@@ -232,8 +230,7 @@ static bool mt_fits(const hk_run_t *run, char *why, size_t len)
     return wrong == NULL;
 }
 
-/* ---- before and after ---------------------------------------------------------------------------------------------
- */
+/* ---- before and after -------------------------------------------------------------------------------------------- */
 
 static hk_status_t mt_prepare(hk_run_t *run)
 {
@@ -287,14 +284,13 @@ static bool mt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
     return thread < count && !(kind->is_one_way && begins);
 }
 
-/* ---- the patterns -------------------------------------------------------------------------------------------------
- */
+/* ---- the patterns ------------------------------------------------------------------------------------------------ */
 
 // clang-format off
 #define MT_SHARED                                                                                                  \
-    .kind = HK_KIND_THREADS, .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_MULTIPLE, .ranks_min = 2, .fits = mt_fits, .plan = mt_plan, \
-    .prepare = mt_prepare, .finish = hk_threads_finish, .meet = mt_meet, .repeat = hk_threads_repeat,              \
-    .expected = mt_expected
+    .kind = HK_KIND_THREADS, .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_MULTIPLE, .ranks_min = 2,          \
+    .fits = mt_fits, .plan = mt_plan, .prepare = mt_prepare, .finish = hk_threads_finish, .meet = mt_meet,         \
+    .repeat = hk_threads_repeat, .expected = mt_expected
 #define MT_OPTION_COMM(words)                                                                                      \
     {"comm", words, HK_APART_COMM, 0, 0,                                                                           \
      "private: each thread has a communicator; shared: threads share one, and have a tag each; pool: one tag for all"}

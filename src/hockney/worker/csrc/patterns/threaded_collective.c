@@ -125,8 +125,7 @@ static hk_plan_t mtc_plan(const hk_run_t *run)
                        .timed = run->option[HK_THREADS_TIME] == HK_THREADS_SLOWEST ? HK_TIMED_SLOWEST : HK_TIMED_MEAN};
 }
 
-/* ---- loops --------------------------------------------------------------------------------------------------------
- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 /* No thread of any rank continues before all have come. */
 static hk_status_t mtc_meet_all(const mtc_thread_t *me)
@@ -176,8 +175,7 @@ static hk_status_t mtc_loop_threads_and_barrier(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-/* ---- before and after ---------------------------------------------------------------------------------------------
- */
+/* ---- before and after -------------------------------------------------------------------------------------------- */
 
 static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team_t *team)
 {
