@@ -1,14 +1,8 @@
 /* A ping-pong of two ranks that have child processes, which sleep (osu_latency_mp). A fork makes all pages of the rank
  * copy-on-write, and a library's registered memory may break with it. */
-#include <signal.h>
 #include <stdio.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
+#include "../sleepers.h"
 #include "roundtrip.h"
 
 enum { FORKED_CHILDREN = HK_ROLE_TARGET + 1 };
@@ -39,48 +33,23 @@ static hk_plan_t forked_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* Only system calls: the library is not this process's. It ends with its rank. */
-static _Noreturn void forked_sleep(pid_t parent)
-{
-#ifdef __linux__
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-    while (getppid() == parent) {
-        (void)sleep(1);
-    }
-    _exit(0);
-}
-
 static hk_status_t forked_finish(hk_run_t *run)
 {
     forked_state_t *state = run->state;
-    while (state->count > 0) {
-        const pid_t child = state->child[--state->count];
-        (void)kill(child, SIGKILL);
-        (void)waitpid(child, NULL, 0);
-    }
+    hk_sleepers_end(state->child, &state->count);
     return HK_OK;
 }
 
 static hk_status_t forked_prepare(hk_run_t *run)
 {
     forked_state_t *state = run->state;
-    const pid_t me = getpid();
-    const int64_t wanted = hk_role_peer(run->ctx->rank, run->option) >= 0 ? run->option[FORKED_CHILDREN] : 0;
-    while (state->count < wanted) {
-        const pid_t child = fork();
-        if (child == 0) {
-            forked_sleep(me);
-        }
-        if (child < 0) {
-            const hk_status_t status =
-                hk_fail(HK_ERR_SYSTEM, run->ctx->rank, "cannot fork child %d of %d", state->count + 1, (int)wanted);
-            (void)forked_finish(run);
-            return status;
-        }
-        state->child[state->count++] = child;
+    const int rank = run->ctx->rank;
+    const int wanted = hk_role_peer(rank, run->option) >= 0 ? (int)run->option[FORKED_CHILDREN] : 0;
+    const hk_status_t status = hk_sleepers_fork(rank, wanted, state->child, &state->count);
+    if (status != HK_OK) {
+        (void)forked_finish(run);
     }
-    return HK_OK;
+    return status;
 }
 
 static hk_status_t forked_repeat(hk_run_t *run, uint64_t reps)

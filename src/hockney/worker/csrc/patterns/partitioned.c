@@ -3,8 +3,8 @@
  * they meet before and after, timed. */
 #include <stdio.h>
 
+#include "../team.h"
 #include "roundtrip.h"
-#include "team.h"
 
 enum { PARTITIONED_COUNT = HK_ROLE_TARGET + 1, PARTITIONED_THREADS, PARTITIONED_ARRIVED };
 enum { PARTITIONED_DEFAULT = 8, PARTITIONED_MAX = 4096 };

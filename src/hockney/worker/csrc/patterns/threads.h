@@ -2,7 +2,7 @@
 #ifndef HK_THREADS_H
 #define HK_THREADS_H
 
-#include "team.h"
+#include "../team.h"
 
 /* The first options, in this order. */
 enum { HK_THREADS, HK_THREADS_TIME, HK_THREADS_CPUS, HK_THREADS_OPTIONS };

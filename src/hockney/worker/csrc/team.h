@@ -5,7 +5,7 @@
 #ifndef HK_TEAM_H
 #define HK_TEAM_H
 
-#include "../pattern.h"
+#include "pattern.h"
 
 enum { HK_TEAM_MAX = 128 };
 

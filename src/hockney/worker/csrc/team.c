@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include "../cacheline.h"
+#include "cacheline.h"
 
 enum {
     TEAM_PATIENCE = 20000,      /* polls of a word: about a millisecond, longer than ranks need to meet */
