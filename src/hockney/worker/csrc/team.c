@@ -61,7 +61,7 @@ static void team_rest(const hk_team_t *team, unsigned *polls)
     if (++*polls < team->patience) {
         hk_pause();
     } else {
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, NULL);
+        (void)nanosleep(&nap, NULL);
     }
 }
 
