@@ -1,5 +1,5 @@
-/* Preloaded into a job: an MPI with the fault that HOCKNEY_MPI_FAULT names. Threads of patterns use the tags from 16 on, one
- * for each thread if they share a communicator. */
+/* Preloaded into a job: an MPI with the fault that HOCKNEY_MPI_FAULT names. Threads of patterns use the tags from 16
+ * on, one for each thread if they share a communicator. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,3 +59,24 @@ int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_C
     }
     return code;
 }
+
+#if MPI_VERSION >= 4
+/* flip: a partitioned message is wrong once the rank has waited an odd number of times since. */
+static unsigned char *in;
+
+int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                   MPI_Info info, MPI_Request *request)
+{
+    in = buf;
+    return PMPI_Precv_init(buf, partitions, count, type, source, tag, comm, info, request);
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    const int code = PMPI_Wait(request, status);
+    if (has("flip") && in != NULL) {
+        in[5] ^= 1;
+    }
+    return code;
+}
+#endif

@@ -10,8 +10,9 @@ from typing import Any
 import psutil
 import pytest
 from tests.matrix import matrix
+from tests.worker.extra import EXTRA
 from tests.worker.test_native import DESCRIPTION, THREAD, converse, measure, measured, shared
-from tests.worker.test_session import EVERY_MPI
+from tests.worker.test_session import EVERY_MPI, SHORT_MPIS
 from tests.worker.test_session import shared_job as job
 
 from hockney.model import Point
@@ -224,6 +225,22 @@ def test_partitioned_messages_where_the_library_has_them(mpi: Library) -> None:
                 for size in (24, 48_000):
                     assert session.measure("partitioned", bytes=size, options=options, **FEW).verified
         session.close()
+
+
+@pytest.mark.parametrize("mpi", [mpi for mpi in SHORT_MPIS if mpi.kind == "mpich"], ids=lambda mpi: mpi.id)
+def test_a_wrong_byte_of_a_partitioned_message_is_named(mpi: Library, tmp_path: Path) -> None:
+    """Rank 0 waits for its message last, rank 1 once more for its answer."""
+    with WorkerSession(faulty(mpi, "mpi", "flip", tmp_path)) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused, match=r"rank 0 got a corrupted message of 16 B from rank 1: byte 5 is"):
+            session.measure("partitioned", bytes=16, **FEW)
+        session.close()
+
+
+def test_a_wrong_byte_is_named_where_ranks_have_children() -> None:
+    env = {"HOCKNEY_FAULT": "corrupt 1 17"}
+    answers, done = converse(build_worker(EXTRA), [measure("forked", 64)], "-t", "fault", *shared(), env=env)
+    assert (answers[0]["code"], answers[0]["rank"], answers[0]["offset"]) == ("corrupt", 1, 17), done.stderr
 
 
 def test_children_end_with_their_point() -> None:
