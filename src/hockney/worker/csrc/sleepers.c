@@ -32,7 +32,8 @@ hk_status_t hk_sleepers_fork(int rank, int wanted, pid_t *pids, int *count_p)
             sleep_until_end_of(me);
         }
         if (child < 0) {
-            return hk_fail(HK_ERR_SYSTEM, rank, "cannot fork child %d of %d: %s", *count_p + 1, wanted, strerror(errno));
+            return hk_fail(HK_ERR_SYSTEM, rank, "cannot fork child %d of %d: %s", *count_p + 1, wanted,
+                           strerror(errno));
         }
         pids[(*count_p)++] = child;
     }
