@@ -41,8 +41,8 @@ FAMILY_SOURCES = {
     "mpi": tuple(
         f"transports/mpi{part}.c"
         for part in (
-            *("", "_collectives", "_modes", "_name", "_partitions", "_persistent", "_rma", "_start", "_startup"),
-            "_threads",
+            *("", "_collectives", "_layouts", "_messages", "_modes", "_name", "_partitions", "_persistent", "_rma"),
+            *("_start", "_startup", "_threads"),
         )
     ),
     "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"),

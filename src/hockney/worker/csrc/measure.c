@@ -300,7 +300,8 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     }
     /* A broken job ends without cleaning up. */
     if ((status == HK_OK || status == HK_ERR_CORRUPT) && pattern->finish != NULL) {
-        const hk_status_t finished = pattern->finish(&run);
+        /* A pattern may verify messages here. */
+        const hk_status_t finished = hk_control_agree(bench->control, pattern->finish(&run));
         status = finished == HK_OK ? status : finished;
     }
     hk_watch_disarm(bench->watch);

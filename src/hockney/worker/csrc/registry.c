@@ -11,6 +11,8 @@
     X(prtt)                      \
     X(oneway)                    \
     X(twoway)                    \
+    X(pingping)                  \
+    X(datatype)                  \
     X(stream)                    \
     X(owd)                       \
     X(pairs)                     \
@@ -27,6 +29,9 @@
     X(mt_uniband)                \
     X(mt_biband)                 \
     X(mt_collective)             \
+    X(random)                    \
+    X(fanin)                     \
+    X(fanout)                    \
     X(barrier)                   \
     X(bcast)                     \
     X(reduce)                    \
@@ -65,6 +70,7 @@
     X(eventbuilder)              \
     X(halo2d)                    \
     X(halo3d)                    \
+    X(halo4d)                    \
     X(sweep)                     \
     X(paramserver)               \
     X(ft)                        \

@@ -49,7 +49,10 @@
  * MULTIPLE     open_thread: several threads of a rank may call hooks at once, each with its own context.
  * PARTITIONS   `parts`: messages that are sent in parts, each as soon as it is ready (MPI 4).
  * STARTUP      a library starts the ranks, and how long that took is known (startup.h).
- * FIRST        so is the first exchange of each pair of ranks, before which no message was sent. */
+ * FIRST        so is the first exchange of each pair of ranks, before which no message was sent.
+ * MATCHING     send_tagged, recv_tagged and irecv_tagged: messages have tags, and a receive may take any.
+ * EXCHANGE     exchange and exchange_in_place: one call sends and receives.
+ * LAYOUTS      send_layout and recv_layout: the library gathers and scatters the data of a message itself (layout.h). */
 // clang-format off
 #define HK_CAPABILITIES(X)                                          \
     X(SEND,        "send",        "send and receive")               \
@@ -69,7 +72,10 @@
     X(MULTIPLE,    "thread_multiple", "calls from several threads at once") \
     X(PARTITIONS,  "partitions",  "messages in partitions") \
     X(STARTUP,     "startup",     "a library that starts the ranks") \
-    X(FIRST,       "first",       "first messages that were timed")
+    X(FIRST,       "first",       "first messages that were timed") \
+    X(MATCHING,    "matching",    "messages with tags, and receives of any") \
+    X(EXCHANGE,    "exchange",    "one call that sends and receives") \
+    X(LAYOUTS,     "layouts",     "messages of data that is not contiguous")
 // clang-format on
 
 #define HK_CAP_PLACE(name, word, words) HK_CAP_PLACE_##name,
@@ -101,6 +107,9 @@ struct hk_transport;
 struct hk_control;
 struct hk_call;
 struct hk_startup;
+struct hk_layout;
+
+enum { HK_TAG_MAX = 16384 }; /* the largest tag of a message */
 
 /* A sum that grows during the life of a rank: messages lost, calls that would have blocked, ns of computing. Results
  * report the growth over the timed samples. A mean takes two counters. */
@@ -251,6 +260,35 @@ typedef struct hk_transport {
     /* Complete reqs[0..count), in any order. These are all open requests of this rank. Required with
      * HK_CAP_NONBLOCKING. */
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
+
+    /* ---- matching: a message has a tag, from 0 to HK_TAG_MAX; one of send and isend has 0. A receive takes the oldest
+     * message that is under way to this rank, and that no older receive takes ------------------------------------- */
+
+    /* Pass these as `peer` or `tag` to receive from any rank, or with any tag. Required with HK_CAP_MATCHING. */
+    int any_source, any_tag;
+
+    /* As send, recv and irecv. Required with HK_CAP_MATCHING. */
+    hk_status_t (*send_tagged)(hk_ctx_t *ctx, int peer, int tag, const void *buf, size_t size_bytes);
+    hk_status_t (*recv_tagged)(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes);
+    hk_status_t (*irecv_tagged)(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes, hk_req_t *req);
+
+    /* ---- exchange: one call that sends to one rank and receives from one, as many bytes ----------------------- */
+
+    /* Returns when the whole message is in `in`, and `out` may be used again. In place, the message received replaces
+     * the one sent. Required with HK_CAP_EXCHANGE. */
+    hk_status_t (*exchange)(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t size_bytes);
+    hk_status_t (*exchange_in_place)(hk_ctx_t *ctx, int to, int from, void *buf, size_t size_bytes);
+
+    /* ---- layouts (layout.h) --------------------------------------------------------------------------------- */
+
+    /* Prepare a layout for its messages, untimed: sets own. drop_layout releases what it created. Required with
+     * HK_CAP_LAYOUTS. */
+    hk_status_t (*make_layout)(hk_ctx_t *ctx, struct hk_layout *layout);
+    void (*drop_layout)(hk_ctx_t *ctx, struct hk_layout *layout);
+
+    /* As send and recv, of the data that the layout names in the memory from buf on. Required with HK_CAP_LAYOUTS. */
+    hk_status_t (*send_layout)(hk_ctx_t *ctx, int peer, const void *buf, const struct hk_layout *layout);
+    hk_status_t (*recv_layout)(hk_ctx_t *ctx, int peer, void *buf, const struct hk_layout *layout);
 
     /* ---- byte stream: bytes stay in order, but reads need not match writes. Streams and messages between two ranks
      * share one order. No request may be pending meanwhile; size_bytes is at least 1. ------------------ */

@@ -1,6 +1,10 @@
-/* Bisection (mpptest): ranks i and i + P/2 do round trips, all pairs at once. The time is half a round trip on the
- * slowest rank. The rate is the sum over all pairs, in one direction at a time. */
+/* Bisection (mpptest; osu_multi_lat, and PingPong of IMB-P2P): ranks i and i + P/2 do round trips, all pairs at once.
+ * The time is half a round trip on the slowest rank, or the mean. The rate is the sum over all pairs, in one direction
+ * at a time. */
 #include "roundtrip.h"
+#include "start.h"
+
+enum { BISECTION_START, BISECTION_TIME };
 
 static int peer_of(const hk_ctx_t *ctx)
 {
@@ -10,18 +14,26 @@ static int peer_of(const hk_ctx_t *ctx)
 
 static hk_plan_t bisection_plan(const hk_run_t *run)
 {
+    static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_SOURCES};
     const uint64_t size = (uint64_t)run->ctx->size;
     return (hk_plan_t){.out_bytes = run->bytes,
                        .in_bytes = run->bytes,
                        .bytes_per_rep = size * run->bytes,
                        .messages_per_rep = size,
-                       .divisor = 2};
+                       .divisor = 2,
+                       .timed = timed[run->option[BISECTION_TIME]]};
+}
+
+static hk_status_t bisection_stream(hk_run_t *run, uint64_t reps)
+{
+    const int peer = peer_of(run->ctx);
+    return hk_round_trips(run, peer, run->ctx->rank < peer, reps);
 }
 
 static hk_status_t bisection_repeat(hk_run_t *run, uint64_t reps)
 {
-    const int peer = peer_of(run->ctx);
-    return hk_round_trips(run, peer, run->ctx->rank < peer, reps);
+    return run->option[BISECTION_START] == HK_FROM_BARRIER ? hk_from_barriers(run, reps, bisection_stream)
+                                                           : bisection_stream(run, reps);
 }
 
 static hk_status_t bisection_meet(hk_run_t *run)
@@ -46,6 +58,8 @@ const hk_pattern_t hk_pattern_bisection = {
     .links = HK_LINKS_HALVES,
     .alone = "pingpong",
     .stream = true,
+    .option = {HK_OPTION_START,
+               {"time", "slowest|mean|sources", 0, 0, 0, "whose time counts: sources are the first half"}},
     .plan = bisection_plan,
     .meet = bisection_meet,
     .repeat = bisection_repeat,

@@ -1,12 +1,13 @@
-/* Messages in one direction between two ranks: the core of oneway and pairs. */
+/* Messages between two ranks, in one direction or in both: the core of oneway, pairs and flows. */
 #ifndef HK_FLOW_H
 #define HK_FLOW_H
 
 #include "delay.h"
 
 /* The options of flow patterns, in this order. */
-enum { HK_FLOW_UNTIL, HK_FLOW_WINDOW };
+enum { HK_FLOW_UNTIL, HK_FLOW_WINDOW, HK_FLOW_ANSWER, HK_FLOW_OPTIONS_COUNT };
 enum { HK_UNTIL_ACKED, HK_UNTIL_SENT };
+enum { HK_ANSWER_SAMPLE, HK_ANSWER_WINDOW };
 
 // clang-format off
 #define HK_FLOW_OPTION_UNTIL \
@@ -15,20 +16,28 @@ enum { HK_UNTIL_ACKED, HK_UNTIL_SENT };
 
 #define HK_FLOW_OPTIONS \
     HK_FLOW_OPTION_UNTIL, \
-    {"window", NULL, 1, 1, 1024, "messages under way at once; 1: plain send and receive"}
+    {"window", NULL, 1, 1, 1024, "messages under way at once; 1: plain send and receive"}, \
+    {"answer", "sample|window", HK_ANSWER_SAMPLE, 0, 0, \
+     "one acknowledgement for each sample, or an answer of 1 byte to each window, as OSU and IMB have it"}
 // clang-format on
 
 /* The number of messages of a window with separate receive buffers. Short messages all have one, so that each is
  * verified. Long ones share buffers, as in the OSU benchmarks: sixteen buffers of 4 MiB would measure the cache. */
 size_t hk_flow_places(size_t bytes, size_t window);
 
-/* A repetition is one window of messages. */
-hk_plan_t hk_flow_plan(const hk_run_t *run, int flows);
+/* A repetition is one window of messages. `both`: in each direction. */
+hk_plan_t hk_flow_plan(const hk_run_t *run, int flows, bool both);
+
+/* For the hook `fits`: whether these options suit each other. */
+bool hk_flow_fits(const hk_run_t *run, char *why, size_t len);
 
 /* `reps` windows to or from peer, then the acknowledgement if the option requests it. With a delay: plain messages,
  * and a computation after each. */
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
+
+/* `reps` windows in both directions at once; the rank that begins gets the acknowledgement or the answers. */
+hk_status_t hk_flow_both(hk_run_t *run, int peer, bool begins, uint64_t reps);
 
 /* For patterns in which rank 0 sends a message to every other rank, all at once. The plan has one message in `out`. */
 hk_plan_t hk_flow_root_plan(const hk_run_t *run);

@@ -5,7 +5,7 @@
 #include "roundtrip.h"
 #include "tournament.h"
 
-enum { FLOWS_ROUND = HK_FLOW_WINDOW + 1, FLOWS_DIRECTION };
+enum { FLOWS_ROUND = HK_FLOW_OPTIONS_COUNT, FLOWS_DIRECTION };
 enum { FLOWS_UP, FLOWS_DOWN };
 
 static int flows_peer(const hk_run_t *run)
@@ -20,12 +20,12 @@ static bool flows_sends(const hk_run_t *run, int peer)
 
 static bool flows_fits(const hk_run_t *run, char *why, size_t len)
 {
-    return hk_tournament_has(run->ctx, run->option[FLOWS_ROUND], why, len);
+    return hk_flow_fits(run, why, len) && hk_tournament_has(run->ctx, run->option[FLOWS_ROUND], why, len);
 }
 
 static hk_plan_t flows_plan(const hk_run_t *run)
 {
-    return hk_flow_plan(run, run->ctx->size / 2);
+    return hk_flow_plan(run, run->ctx->size / 2, false);
 }
 
 static hk_status_t flows_repeat(hk_run_t *run, uint64_t reps)

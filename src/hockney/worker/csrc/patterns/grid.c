@@ -3,12 +3,17 @@
 
 #include <stdio.h>
 
+static int64_t power_of(int64_t number, int power)
+{
+    return power == 1 ? number : number * power_of(number, power - 1);
+}
+
 /* The largest divisor of number whose power is at most number, for example 4 for 24 and the square. */
 static int largest_divisor(int number, int power)
 {
     int root = 1;
-    for (int64_t next = 2; (power == 2 ? next * next : next * next * next) <= number; next++) {
-        root = (int)next;
+    while (power_of(root + 1, power) <= number) {
+        root++;
     }
     while (number % root != 0) {
         root--;
@@ -45,7 +50,7 @@ static void choose(int *ranks, const bool *is_free, int dimensions, int rest)
 hk_grid_t hk_grid_of(const hk_run_t *run)
 {
     const int dimensions = run->pattern->dimensions;
-    hk_grid_t grid = {.ranks = {1, 1, 1}};
+    hk_grid_t grid = {.ranks = {1, 1, 1, 1}};
     bool is_free[HK_GRID_DIMENSIONS_MAX] = {false};
     int rest = run->ctx->size;
     for (int d = 0; d < dimensions; d++) {
@@ -68,7 +73,10 @@ hk_grid_t hk_grid_of(const hk_run_t *run)
 bool hk_grid_fits(const hk_run_t *run, char *why, size_t len)
 {
     const hk_grid_t grid = hk_grid_of(run);
-    const int64_t ranks = (int64_t)grid.ranks[0] * grid.ranks[1] * grid.ranks[2];
+    int64_t ranks = 1;
+    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX && ranks <= run->ctx->size; d++) {
+        ranks *= grid.ranks[d];
+    }
     if (ranks == run->ctx->size) {
         return true;
     }
@@ -84,9 +92,11 @@ bool hk_grid_fits(const hk_run_t *run, char *why, size_t len)
 
 static int rank_at(const hk_grid_t *grid, int dimension, int place)
 {
-    int at[HK_GRID_DIMENSIONS_MAX] = {grid->at[0], grid->at[1], grid->at[2]};
-    at[dimension] = place;
-    return at[0] + grid->ranks[0] * (at[1] + grid->ranks[1] * at[2]);
+    int rank = 0;
+    for (int d = HK_GRID_DIMENSIONS_MAX - 1; d >= 0; d--) {
+        rank = rank * grid->ranks[d] + (d == dimension ? place : grid->at[d]);
+    }
+    return rank;
 }
 
 int hk_grid_around(const hk_grid_t *grid, int dimension, int steps)

@@ -1,13 +1,13 @@
-/* A grid of processes in up to three dimensions: rank = x + nx (y + ny z). */
+/* A grid of processes in up to four dimensions: rank = x + nx (y + ny (z + nz t)). */
 #ifndef HK_GRID_H
 #define HK_GRID_H
 
 #include "../pattern.h"
 
-enum { HK_GRID_DIMENSIONS_MAX = 3 };
+enum { HK_GRID_DIMENSIONS_MAX = 4 };
 
 /* The first options of a grid pattern, one for each dimension. 0: automatic. */
-enum { HK_GRID_NX, HK_GRID_NY, HK_GRID_NZ };
+enum { HK_GRID_NX, HK_GRID_NY, HK_GRID_NZ, HK_GRID_NT };
 
 // clang-format off
 #define HK_GRID_OPTION(name) {name, NULL, 0, 0, 1048576, "ranks in this direction; 0: automatic, near-square"}

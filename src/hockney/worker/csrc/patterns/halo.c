@@ -1,5 +1,6 @@
-/* Halo exchange on a periodic grid, near a square or a cube: each rank exchanges one message with each neighbour,
- * all at once, and then computes. The time is that of the slowest rank. */
+/* Halo exchange on a periodic grid, near a square or a cube (Stencil2D and Stencil3D of IMB-P2P, IMB-HALO): each rank
+ * exchanges one message with each neighbour, all at once, and then computes. The time is that of the slowest rank, the
+ * mean of all ranks, or this mean per message that a rank sends. */
 #include "delay.h"
 #include "grid.h"
 
@@ -8,7 +9,13 @@ enum { HALO_FACES_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
 // clang-format off
 #define HALO_OPTION_COMPUTE \
     {"delay_us", NULL, 0, 0, 1000000, "computation of each rank after each exchange, in us; 0: none"}
+#define HALO_OPTION_TIME \
+    {"time", "slowest|mean|message", HALO_SLOWEST, 0, 0, "whose time counts; message: the mean per message of a rank"}
 // clang-format on
+
+/* After the grid. */
+enum { HALO_COMPUTE, HALO_TIME };
+enum { HALO_SLOWEST, HALO_MEAN, HALO_MESSAGE };
 
 /* The pattern's state. Face k goes to rank to[k]; the received face k comes from rank from[k]. */
 typedef struct halo_state {
@@ -32,13 +39,15 @@ static hk_plan_t halo_plan(const hk_run_t *run)
     const hk_grid_t grid = hk_grid_of(run);
     const size_t faces = halo_faces(&grid);
     const uint64_t messages = (uint64_t)run->ctx->size * faces;
+    const int64_t time = run->option[run->pattern->dimensions + HALO_TIME];
     return (hk_plan_t){.out_bytes = faces * run->bytes,
                        .in_bytes = faces * run->bytes,
                        .reqs_count = 2 * faces,
                        .state_bytes = sizeof(halo_state_t),
                        .bytes_per_rep = messages * run->bytes,
                        .messages_per_rep = messages,
-                       .divisor = 1};
+                       .divisor = time == HALO_MESSAGE && faces > 0 ? faces : 1,
+                       .timed = time == HALO_SLOWEST ? HK_TIMED_SLOWEST : HK_TIMED_MEAN};
 }
 
 /* Faces have the same order on all ranks, so that two ranks that are neighbours on both sides match them. */
@@ -55,7 +64,7 @@ static hk_status_t halo_prepare(hk_run_t *run)
         }
     }
     state->faces = k;
-    const uint64_t compute_ns = (uint64_t)run->option[dimensions] * 1000;
+    const uint64_t compute_ns = (uint64_t)run->option[dimensions + HALO_COMPUTE] * 1000;
     return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &state->delay);
 }
 
@@ -101,7 +110,7 @@ const hk_pattern_t hk_pattern_halo2d = {
     .summary =
         "ranks on a periodic grid exchange messages with four neighbours, all at once, and compute; slowest rank",
     .dimensions = 2,
-    .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HALO_OPTION_COMPUTE},
+    .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HALO_OPTION_COMPUTE, HALO_OPTION_TIME},
     HALO_SHARED,
 };
 
@@ -109,6 +118,15 @@ const hk_pattern_t hk_pattern_halo3d = {
     .name = "halo3d",
     .summary = "ranks on a periodic grid exchange messages with six neighbours, all at once, and compute; slowest rank",
     .dimensions = 3,
-    .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HK_GRID_OPTION("nz"), HALO_OPTION_COMPUTE},
+    .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HK_GRID_OPTION("nz"), HALO_OPTION_COMPUTE, HALO_OPTION_TIME},
+    HALO_SHARED,
+};
+
+const hk_pattern_t hk_pattern_halo4d = {
+    .name = "halo4d",
+    .summary = "ranks on a periodic grid exchange messages with eight neighbours, as lattice QCD does; slowest rank",
+    .dimensions = 4,
+    .option = {HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), HK_GRID_OPTION("nz"), HK_GRID_OPTION("nt"),
+               HALO_OPTION_COMPUTE, HALO_OPTION_TIME},
     HALO_SHARED,
 };

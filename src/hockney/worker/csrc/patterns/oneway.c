@@ -7,9 +7,7 @@
 #include "roundtrip.h"
 
 enum {
-    ONEWAY_UNTIL = HK_FLOW_UNTIL,
-    ONEWAY_WINDOW = HK_FLOW_WINDOW,
-    ONEWAY_SOURCE,
+    ONEWAY_SOURCE = HK_FLOW_OPTIONS_COUNT,
     ONEWAY_TARGET,
     ONEWAY_SENDER_COMPUTES,
     ONEWAY_RECEIVER_COMPUTES,
@@ -18,16 +16,21 @@ enum {
 static bool oneway_fits(const hk_run_t *run, char *why, size_t len)
 {
     const int64_t *delay_us = run->option + ONEWAY_SENDER_COMPUTES;
-    if (run->option[HK_FLOW_WINDOW] > 1 && (delay_us[HK_COMPUTE_SENDER] > 0 || delay_us[HK_COMPUTE_RECEIVER] > 0)) {
+    const bool computes = delay_us[HK_COMPUTE_SENDER] > 0 || delay_us[HK_COMPUTE_RECEIVER] > 0;
+    if (computes && run->option[HK_FLOW_WINDOW] > 1) {
         snprintf(why, len, "computation after each message needs window=1: messages of a larger window overlap");
         return false;
     }
-    return hk_roles_fit_in(run, run->option + ONEWAY_SOURCE, why, len);
+    if (computes && run->option[HK_FLOW_ANSWER] == HK_ANSWER_WINDOW) {
+        snprintf(why, len, "computation after each message has no answers in between: leave answer=window out");
+        return false;
+    }
+    return hk_flow_fits(run, why, len) && hk_roles_fit_in(run, run->option + ONEWAY_SOURCE, why, len);
 }
 
 static hk_plan_t oneway_plan(const hk_run_t *run)
 {
-    hk_plan_t plan = hk_flow_plan(run, 1);
+    hk_plan_t plan = hk_flow_plan(run, 1, false);
     plan.root = hk_source(run->option + ONEWAY_SOURCE);
     plan.state_bytes = sizeof(hk_delay_t);
     return plan;

@@ -1,33 +1,60 @@
-/* Pairs (ATLAS Com-1.4): each rank of the first half sends one-way to its partner in the second half, all at once.
- * The time per message is the mean over the sources. */
+/* Pairs (ATLAS Com-1.4; osu_mbw_mr, and Uniband and Biband of IMB): each rank of the first half sends one-way to its
+ * partner in the second half, or both do, all pairs at once. The time per message is the mean over the sources, or that
+ * of all ranks. */
 #include "flow.h"
 #include "roundtrip.h"
+#include "start.h"
+
+enum { PAIRS_WAYS = HK_FLOW_OPTIONS_COUNT, PAIRS_START, PAIRS_TIME };
+enum { PAIRS_ONE, PAIRS_BOTH };
+
+static bool pairs_both(const hk_run_t *run)
+{
+    return run->option[PAIRS_WAYS] == PAIRS_BOTH;
+}
+
+static int pairs_peer(const hk_ctx_t *ctx)
+{
+    const int half = ctx->size / 2;
+    return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
+}
 
 static hk_plan_t pairs_plan(const hk_run_t *run)
 {
-    return hk_flow_plan(run, run->ctx->size / 2);
+    static const hk_timed_t timed[] = {HK_TIMED_SOURCES, HK_TIMED_MEAN, HK_TIMED_SLOWEST};
+    hk_plan_t plan = hk_flow_plan(run, run->ctx->size / 2, pairs_both(run));
+    plan.timed = timed[run->option[PAIRS_TIME]];
+    return plan;
+}
+
+static hk_status_t pairs_stream(hk_run_t *run, uint64_t reps)
+{
+    const int peer = pairs_peer(run->ctx);
+    const bool begins = run->ctx->rank < peer;
+    if (pairs_both(run)) {
+        return hk_flow_both(run, peer, begins, reps);
+    }
+    return begins ? hk_flow_send(run, peer, reps, NULL) : hk_flow_receive(run, peer, reps, NULL);
 }
 
 static hk_status_t pairs_repeat(hk_run_t *run, uint64_t reps)
 {
-    const int half = run->ctx->size / 2;
-    const int rank = run->ctx->rank;
-    return rank < half ? hk_flow_send(run, rank + half, reps, NULL) : hk_flow_receive(run, rank - half, reps, NULL);
+    return run->option[PAIRS_START] == HK_FROM_BARRIER ? hk_from_barriers(run, reps, pairs_stream)
+                                                       : pairs_stream(run, reps);
 }
 
 static hk_status_t pairs_meet(hk_run_t *run)
 {
-    const int half = run->ctx->size / 2;
-    const int rank = run->ctx->rank;
-    return hk_meet(run, rank < half ? rank + half : rank - half, rank < half);
+    const int peer = pairs_peer(run->ctx);
+    return hk_meet(run, peer, run->ctx->rank < peer);
 }
 
 static bool pairs_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    const int half = run->ctx->size / 2;
-    *expected_p =
-        (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = run->ctx->rank - half};
-    return run->ctx->rank >= half && i < hk_flow_places(run->bytes, run->reqs_count);
+    const int peer = pairs_peer(run->ctx);
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = peer};
+    return (peer < run->ctx->rank || pairs_both(run)) &&
+           i < hk_flow_places(run->bytes, (size_t)run->option[HK_FLOW_WINDOW]);
 }
 
 const hk_pattern_t hk_pattern_pairs = {
@@ -42,7 +69,12 @@ const hk_pattern_t hk_pattern_pairs = {
     .links = HK_LINKS_HALVES,
     .alone = "oneway",
     .stream = true,
-    .option = {HK_FLOW_OPTIONS},
+    .option = {HK_FLOW_OPTIONS,
+               {"ways", "one|both", PAIRS_ONE, 0, 0,
+                "both: the second half sends, too; time per message sent or received"},
+               HK_OPTION_START,
+               {"time", "sources|mean|slowest", 0, 0, 0, "whose time counts: sources are the first half"}},
+    .fits = hk_flow_fits,
     .plan = pairs_plan,
     .meet = pairs_meet,
     .repeat = pairs_repeat,

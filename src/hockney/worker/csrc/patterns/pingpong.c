@@ -8,14 +8,34 @@
  *   late      a message of 8 bytes announces each message. The receiver takes the announcement, computes for twice a
  *             plain round trip of this size, and then receives the message, which has arrived meanwhile. Computation
  *             is subtracted from the time: the announcement contains the sender's last wait.
- *   probe     a rank probes until its message is there, and then receives it. */
+ *   probe     a rank probes until its message is there, and then receives it.
+ *   any-source, any-tag, any  a receive takes a message from any rank, with any tag, or both.
+ *
+ * Meanwhile other messages and receives may wait in the queues that a library searches (queues.h), and the ranks may
+ * have child processes, as in osu_latency_mp. */
 #include <stdio.h>
 #include <string.h>
 
+#include "forks.h"
+#include "queues.h"
 #include "roundtrip.h"
+#include "start.h"
 
-enum { PINGPONG_SOURCE = HK_ROLE_SOURCE, PINGPONG_TARGET = HK_ROLE_TARGET, PINGPONG_RECEIVE };
-enum { RECEIVE_BLOCKING, RECEIVE_POSTED, RECEIVE_LATE, RECEIVE_PROBE };
+enum {
+    PINGPONG_RECEIVE = HK_ROLE_TARGET + 1,
+    PINGPONG_START,
+    PINGPONG_QUEUES,
+    PINGPONG_FORKS = PINGPONG_QUEUES + HK_QUEUE_OPTIONS_COUNT,
+};
+enum {
+    RECEIVE_BLOCKING,
+    RECEIVE_POSTED,
+    RECEIVE_LATE,
+    RECEIVE_PROBE,
+    RECEIVE_ANY_SOURCE,
+    RECEIVE_ANY_TAG,
+    RECEIVE_ANY,
+};
 enum { PLAIN_TRIPS = 5, ANNOUNCED_BYTES = sizeof(uint64_t) };
 
 typedef struct pingpong_state {
@@ -24,6 +44,7 @@ typedef struct pingpong_state {
     uint64_t waited_ns;        /* the last wait */
     uint64_t receives, probes; /* posted, late or probed receives; and probes made */
     double wait_total_ns;
+    hk_forks_t forks;
 } pingpong_state_t;
 
 /* The announcement lies after the message. */
@@ -37,14 +58,20 @@ static hk_plan_t pingpong_plan(const hk_run_t *run)
     const size_t room = run->option[PINGPONG_RECEIVE] == RECEIVE_LATE
                             ? pingpong_announced_at(run->bytes) + ANNOUNCED_BYTES
                             : run->bytes;
-    return (hk_plan_t){.out_bytes = room,
-                       .in_bytes = room,
-                       .reqs_count = 1,
+    const hk_queues_t queues = hk_queues_of(run, PINGPONG_QUEUES, room);
+    return (hk_plan_t){.out_bytes = queues.room_bytes,
+                       .in_bytes = queues.room_bytes,
+                       .reqs_count = 1 + queues.posted,
                        .state_bytes = sizeof(pingpong_state_t),
                        .bytes_per_rep = 2 * run->bytes,
                        .messages_per_rep = 2,
                        .divisor = 2,
                        .root = hk_source(run->option)};
+}
+
+static bool pingpong_takes_any(int64_t receive)
+{
+    return receive >= RECEIVE_ANY_SOURCE;
 }
 
 static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
@@ -59,7 +86,40 @@ static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
         snprintf(why, len, "receive=probe needs a probe for messages, which %s does not offer", tp->name);
         return false;
     }
-    return hk_roles_fit(run, why, len);
+    if (pingpong_takes_any(receive) && (tp->caps & HK_CAP_MATCHING) == 0) {
+        snprintf(why, len, "receive=any… needs receives from any rank or with any tag, which %s does not offer",
+                 tp->name);
+        return false;
+    }
+    if (run->option[PINGPONG_START] == HK_FROM_BARRIER && (receive == RECEIVE_POSTED || receive == RECEIVE_LATE)) {
+        snprintf(why, len, "receive=posted and receive=late prepare for the next message: leave start=barrier out");
+        return false;
+    }
+    const bool takes_tags = receive == RECEIVE_ANY_TAG || receive == RECEIVE_ANY;
+    if (takes_tags && run->option[PINGPONG_QUEUES + HK_QUEUE_UNEXPECTED] > 0) {
+        snprintf(why, len, "a receive with any tag would take the messages of unexpected=: use receive=any-source");
+        return false;
+    }
+    return hk_queues_fit(run, PINGPONG_QUEUES, why, len) && hk_forks_fit(run, PINGPONG_FORKS, why, len) &&
+           hk_roles_fit(run, why, len);
+}
+
+static hk_status_t pingpong_prepare(hk_run_t *run)
+{
+    pingpong_state_t *state = run->state;
+    const hk_queues_t queues = hk_queues_of(run, PINGPONG_QUEUES, run->bytes);
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    HK_TRY(peer < 0 ? HK_OK : hk_forks_start(run->ctx, (int)run->option[PINGPONG_FORKS], &state->forks));
+    return peer < 0 ? HK_OK : hk_queues_fill(run, &queues, peer);
+}
+
+static hk_status_t pingpong_finish(hk_run_t *run)
+{
+    pingpong_state_t *state = run->state;
+    const hk_queues_t queues = hk_queues_of(run, PINGPONG_QUEUES, run->bytes);
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    hk_forks_end(&state->forks);
+    return peer < 0 ? HK_OK : hk_queues_empty(run, &queues, peer);
 }
 
 /* ---- posted ------------------------------------------------------------------------------------------------------ */
@@ -189,9 +249,31 @@ static hk_status_t probed_trips(hk_run_t *run, int peer, bool begins, uint64_t r
     return begins && status == HK_OK ? receive_probed(run, peer) : status;
 }
 
+/* ---- any --------------------------------------------------------------------------------------------------------- */
+
+static hk_status_t matched_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int source = run->option[PINGPONG_RECEIVE] == RECEIVE_ANY_TAG ? peer : tp->any_source;
+    const int tag = run->option[PINGPONG_RECEIVE] == RECEIVE_ANY_SOURCE ? 0 : tp->any_tag;
+    if (begins) {
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
+            HK_TRY(tp->recv_tagged(ctx, source, tag, run->in, run->bytes));
+        }
+    } else {
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(tp->recv_tagged(ctx, source, tag, run->in, run->bytes));
+            HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
+        }
+    }
+    return HK_OK;
+}
+
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
+static hk_status_t pingpong_trips(hk_run_t *run, uint64_t reps)
 {
     const int rank = run->ctx->rank;
     const int peer = hk_role_peer(rank, run->option);
@@ -201,6 +283,8 @@ static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
     }
     ((pingpong_state_t *)run->state)->receives += reps;
     switch (run->option[PINGPONG_RECEIVE]) {
+    case RECEIVE_BLOCKING:
+        return hk_round_trips(run, peer, begins, reps);
     case RECEIVE_POSTED:
         return begins ? posted_source(run, peer, reps) : posted_target(run, peer, reps);
     case RECEIVE_LATE:
@@ -208,8 +292,14 @@ static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
     case RECEIVE_PROBE:
         return probed_trips(run, peer, begins, reps);
     default:
-        return hk_round_trips(run, peer, begins, reps);
+        return matched_trips(run, peer, begins, reps);
     }
+}
+
+static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
+{
+    return run->option[PINGPONG_START] == HK_FROM_BARRIER ? hk_from_barriers(run, reps, pingpong_trips)
+                                                          : pingpong_trips(run, reps);
 }
 
 /* With `posted`, the target's message that its receive is posted synchronises both ranks. */
@@ -240,12 +330,12 @@ static bool pingpong_counter(const hk_run_t *run, size_t i, hk_counter_t *counte
     const pingpong_state_t *state = run->state;
     const int64_t receive = run->option[PINGPONG_RECEIVE];
     if (i == 0) {
-        *counter_p = (hk_counter_t){names[receive], (double)state->receives};
+        *counter_p = (hk_counter_t){pingpong_takes_any(receive) ? NULL : names[receive], (double)state->receives};
     } else {
         *counter_p = receive == RECEIVE_LATE ? (hk_counter_t){"late_wait_ns", state->wait_total_ns}
                                              : (hk_counter_t){"probes", (double)state->probes};
     }
-    return receive != RECEIVE_BLOCKING && i < (receive == RECEIVE_POSTED ? 1 : 2);
+    return receive != RECEIVE_BLOCKING && !pingpong_takes_any(receive) && i < (receive == RECEIVE_POSTED ? 1 : 2);
 }
 
 const hk_pattern_t hk_pattern_pingpong = {
@@ -256,11 +346,16 @@ const hk_pattern_t hk_pattern_pingpong = {
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .option = {HK_ROLES_OPTIONS,
-               {"receive", "blocking|posted|late|probe", RECEIVE_BLOCKING, 0, 0,
-                "a plain receive; one started before its message is sent, or after it has arrived; or one after a "
-                "probe has found the message"}},
+               {"receive", "blocking|posted|late|probe|any-source|any-tag|any", RECEIVE_BLOCKING, 0, 0,
+                "a plain receive; one started before its message is sent, or after it has arrived; one after a "
+                "probe has found the message; or one from any rank, with any tag, or both"},
+               HK_OPTION_START,
+               HK_QUEUE_OPTIONS,
+               HK_OPTION_FORKS},
     .fits = pingpong_fits,
     .plan = pingpong_plan,
+    .prepare = pingpong_prepare,
+    .finish = pingpong_finish,
     .meet = pingpong_meet,
     .repeat = pingpong_repeat,
     .expected = hk_roles_expected,

@@ -1,26 +1,136 @@
-/* Ring (multiple_pairs of the Cray T3D report, with messages): every rank sends to the rank `distance` after it and
- * receives from the rank `distance` before it, all at once. The time is the mean over all ranks. */
+/* Ring (multiple_pairs of the Cray T3D report, with messages; Sendrecv and Exchange of IMB-MPI1, Sendrecv_replace of
+ * IMB-P2P): every rank sends to the rank `distance` after it and receives from the rank `distance` before it, all at
+ * once. The time is the mean over all ranks, or the slowest rank's.
+ *
+ * The option `call`: "parts" is a receive, a send and their wait; "exchange" one call for both; "in-place" one call in
+ * which the message received replaces the one sent. With ways=both a rank sends to both neighbours, then receives from
+ * both, then waits for its sends. */
+#include <stdio.h>
+
+#include "../payload.h"
 #include "distance.h"
+
+enum { RING_CALL = HK_RING_DISTANCE + 1, RING_WAYS, RING_TIME };
+enum { RING_PARTS, RING_EXCHANGE, RING_IN_PLACE };
+enum { RING_ONE, RING_BOTH };
+
+static bool ring_both(const hk_run_t *run)
+{
+    return run->option[RING_WAYS] == RING_BOTH;
+}
+
+static bool ring_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    if (run->option[RING_CALL] != RING_PARTS && (tp->caps & HK_CAP_EXCHANGE) == 0) {
+        snprintf(why, len, "call=%s needs one call that sends and receives, which %s does not offer: use call=parts",
+                 run->option[RING_CALL] == RING_EXCHANGE ? "exchange" : "in-place", tp->name);
+        return false;
+    }
+    if (run->option[RING_CALL] != RING_PARTS && ring_both(run)) {
+        snprintf(why, len, "ways=both has two messages each way: leave call= out");
+        return false;
+    }
+    return hk_ring_fits(run, why, len);
+}
 
 static hk_plan_t ring_plan(const hk_run_t *run)
 {
+    static const hk_timed_t timed[] = {HK_TIMED_MEAN, HK_TIMED_SLOWEST};
     hk_plan_t plan = hk_ring_plan(run);
+    const size_t ways = ring_both(run) ? 2 : 1;
     plan.reqs_count = 2;
+    plan.out_bytes *= ways;
+    plan.in_bytes *= ways;
+    plan.bytes_per_rep *= ways;
+    plan.messages_per_rep *= ways;
+    plan.timed = timed[run->option[RING_TIME]];
     return plan;
 }
 
-static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
+/* The message to send in place. */
+static void ring_fill(hk_run_t *run, uint64_t seed)
+{
+    if (run->option[RING_CALL] == RING_IN_PLACE) {
+        hk_payload_fill(run->in, run->bytes, run->ctx->rank, seed);
+    }
+}
+
+static hk_status_t ring_parts(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    const int next = hk_ring_next(run);
-    const int previous = hk_ring_previous(run);
+    const int next = hk_ring_next(run), previous = hk_ring_previous(run);
     for (uint64_t i = 0; i < reps; i++) {
         HK_TRY(tp->irecv(ctx, previous, run->in, run->bytes, &run->reqs[0]));
         HK_TRY(tp->isend(ctx, next, run->out, run->bytes, &run->reqs[1]));
         HK_TRY(tp->wait_all(ctx, run->reqs, 2));
     }
     return HK_OK;
+}
+
+static hk_status_t ring_exchange(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int next = hk_ring_next(run), previous = hk_ring_previous(run);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->exchange(ctx, next, run->out, previous, run->in, run->bytes));
+    }
+    return HK_OK;
+}
+
+static hk_status_t ring_in_place(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int next = hk_ring_next(run), previous = hk_ring_previous(run);
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->exchange_in_place(ctx, next, previous, run->in, run->bytes));
+    }
+    return HK_OK;
+}
+
+/* With two ranks, or half way round, both neighbours are one: its messages come in the order in which it sends. */
+static hk_status_t ring_both_ways(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    const int next = hk_ring_next(run), previous = hk_ring_previous(run);
+    const size_t bytes = run->bytes;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->isend(ctx, next, run->out, bytes, &run->reqs[0]));
+        HK_TRY(tp->isend(ctx, previous, run->out + bytes, bytes, &run->reqs[1]));
+        HK_TRY(tp->recv(ctx, previous, run->in, bytes));
+        HK_TRY(tp->recv(ctx, next, run->in + bytes, bytes));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 2));
+    }
+    return HK_OK;
+}
+
+static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
+{
+    if (ring_both(run)) {
+        return ring_both_ways(run, reps);
+    }
+    switch (run->option[RING_CALL]) {
+    case RING_EXCHANGE:
+        return ring_exchange(run, reps);
+    case RING_IN_PLACE:
+        return ring_in_place(run, reps);
+    default:
+        return ring_parts(run, reps);
+    }
+}
+
+/* Part i of what the previous rank sends forward, or of what the next one sends back. */
+static bool ring_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.in_offset = i * run->bytes,
+                                  .from_offset = i * run->bytes,
+                                  .size_bytes = run->bytes,
+                                  .from_rank = i == 0 ? hk_ring_previous(run) : hk_ring_next(run)};
+    return i < (ring_both(run) ? 2 : 1);
 }
 
 const hk_pattern_t hk_pattern_ring = {
@@ -30,9 +140,14 @@ const hk_pattern_t hk_pattern_ring = {
     .ranks_min = 2,
     .timed = HK_TIMED_MEAN,
     .stream = true,
-    .option = {HK_RING_OPTION_DISTANCE},
-    .fits = hk_ring_fits,
+    .option = {HK_RING_OPTION_DISTANCE,
+               {"call", "parts|exchange|in-place", RING_PARTS, 0, 0,
+                "a receive, a send and a wait; or one call that sends and receives, in two buffers or in one"},
+               {"ways", "one|both", RING_ONE, 0, 0, "both: to the rank before it, too"},
+               {"time", "mean|slowest", 0, 0, 0, "whose time counts"}},
+    .fits = ring_fits,
     .plan = ring_plan,
+    .fill = ring_fill,
     .repeat = ring_repeat,
-    .expected = hk_ring_expected,
+    .expected = ring_expected,
 };

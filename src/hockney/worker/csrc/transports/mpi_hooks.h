@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
 
-enum { HK_MPI_TAG = 1, HK_MPI_LIBRARY_MAX = 160 };
+enum { HK_MPI_TAG = 0, HK_MPI_LIBRARY_MAX = 160 };
 
 /* Variants embed it as the first member of their context. */
 typedef struct hk_mpi {
@@ -80,6 +80,16 @@ extern const hk_parts_hooks_t hk_mpi_parts;
 #define HK_MPI_PARTS .parts = NULL
 #endif
 bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len);
+/* mpi_messages.c and mpi_layouts.c: of the plain transport */
+hk_status_t hk_mpi_send_tagged(hk_ctx_t *ctx, int peer, int tag, const void *buf, size_t size_bytes);
+hk_status_t hk_mpi_recv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes);
+hk_status_t hk_mpi_irecv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes, hk_req_t *req);
+hk_status_t hk_mpi_exchange(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t size_bytes);
+hk_status_t hk_mpi_exchange_in_place(hk_ctx_t *ctx, int to, int from, void *buf, size_t size_bytes);
+hk_status_t hk_mpi_make_layout(hk_ctx_t *ctx, struct hk_layout *layout);
+void hk_mpi_drop_layout(hk_ctx_t *ctx, struct hk_layout *layout);
+hk_status_t hk_mpi_send_layout(hk_ctx_t *ctx, int peer, const void *buf, const struct hk_layout *layout);
+hk_status_t hk_mpi_recv_layout(hk_ctx_t *ctx, int peer, void *buf, const struct hk_layout *layout);
 
 /* In every table. */
 #define HK_MPI_CAPS                                                                                                    \

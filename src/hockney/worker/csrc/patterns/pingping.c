@@ -1,0 +1,117 @@
+/* Ping-ping (IMB): ranks i and i + P/2 send to each other at once, and each receives the other's message, all pairs at
+ * once. The time is that of an exchange, on the slowest rank or the mean.
+ *
+ * The option `receive`: "blocking" starts the send, receives, and waits for the send, as PingPing of IMB-MPI1 does;
+ * "any" receives from any rank with any tag (PingPingAnySource); "posted" starts the receive, sends, and waits for the
+ * receive, as PingPing of IMB-P2P does. */
+#include <stdio.h>
+
+#include "roundtrip.h"
+
+enum { PINGPING_RECEIVE, PINGPING_TIME };
+enum { PINGPING_BLOCKING, PINGPING_POSTED, PINGPING_ANY };
+
+static int pingping_peer(const hk_ctx_t *ctx)
+{
+    const int half = ctx->size / 2;
+    return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
+}
+
+static bool pingping_fits(const hk_run_t *run, char *why, size_t len)
+{
+    snprintf(why, len, "receive=any needs receives from any rank, which %s does not offer", run->ctx->tp->name);
+    return run->option[PINGPING_RECEIVE] != PINGPING_ANY || (run->ctx->tp->caps & HK_CAP_MATCHING) != 0;
+}
+
+static hk_plan_t pingping_plan(const hk_run_t *run)
+{
+    static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN};
+    const uint64_t size = (uint64_t)run->ctx->size;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = run->bytes,
+                       .reqs_count = 1,
+                       .bytes_per_rep = size * run->bytes,
+                       .messages_per_rep = size,
+                       .divisor = 1,
+                       .timed = timed[run->option[PINGPING_TIME]]};
+}
+
+static hk_status_t pingping_blocking(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, run->reqs));
+        HK_TRY(tp->recv(ctx, peer, run->in, run->bytes));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
+    }
+    return HK_OK;
+}
+
+static hk_status_t pingping_any(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, run->reqs));
+        HK_TRY(tp->recv_tagged(ctx, tp->any_source, tp->any_tag, run->in, run->bytes));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
+    }
+    return HK_OK;
+}
+
+static hk_status_t pingping_posted(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->irecv(ctx, peer, run->in, run->bytes, run->reqs));
+        HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
+    }
+    return HK_OK;
+}
+
+static hk_status_t pingping_repeat(hk_run_t *run, uint64_t reps)
+{
+    const int peer = pingping_peer(run->ctx);
+    switch (run->option[PINGPING_RECEIVE]) {
+    case PINGPING_POSTED:
+        return pingping_posted(run, peer, reps);
+    case PINGPING_ANY:
+        return pingping_any(run, peer, reps);
+    default:
+        return pingping_blocking(run, peer, reps);
+    }
+}
+
+static hk_status_t pingping_meet(hk_run_t *run)
+{
+    const int peer = pingping_peer(run->ctx);
+    return hk_meet(run, peer, run->ctx->rank < peer);
+}
+
+static bool pingping_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = pingping_peer(run->ctx)};
+    return i == 0;
+}
+
+const hk_pattern_t hk_pattern_pingping = {
+    .name = "pingping",
+    .summary = "partners in two halves of the ranks send to each other at once and receive; the slowest exchange",
+    .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
+    .ranks_min = 2,
+    .ranks_step = 2,
+    .timed = HK_TIMED_SLOWEST,
+    .links = HK_LINKS_HALVES,
+    .stream = true,
+    .option = {{"receive", "blocking|posted|any", PINGPING_BLOCKING, 0, 0,
+                "a plain receive after the send has started; one started before it; or a plain one from any rank"},
+               {"time", "slowest|mean", 0, 0, 0, "whose time counts"}},
+    .fits = pingping_fits,
+    .plan = pingping_plan,
+    .meet = pingping_meet,
+    .repeat = pingping_repeat,
+    .expected = pingping_expected,
+};
