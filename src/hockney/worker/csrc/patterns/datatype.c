@@ -2,7 +2,8 @@
  *
  * The option `pack`: "library" sends and receives by the library's own types, made before the samples; "hand" copies
  * the data into a buffer, sends that, receives into another one, and copies the data out of it; "none" sends as many
- * bytes without gaps. The first over the second is the worth of the library's types, over the third their cost. */
+ * bytes without gaps. "auto" is the library's where it has types, else by hand. The first over the second is the worth
+ * of the library's types, over the third their cost. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "roundtrip.h"
 
 enum { DATATYPE_LAYOUT = HK_ROLE_TARGET + 1, DATATYPE_PACK, DATATYPE_BLOCK, DATATYPE_STRIDE };
-enum { DATATYPE_PACK_LIBRARY, DATATYPE_PACK_HAND, DATATYPE_PACK_NONE };
+enum { DATATYPE_PACK_AUTO, DATATYPE_PACK_LIBRARY, DATATYPE_PACK_HAND, DATATYPE_PACK_NONE };
 enum { DATATYPE_ALIGNMENT = 64 };
 
 typedef struct datatype_state {
@@ -20,6 +21,13 @@ typedef struct datatype_state {
     bool is_made;
     size_t at[]; /* [blocks] */
 } datatype_state_t;
+
+static int64_t datatype_pack(const hk_run_t *run)
+{
+    const int64_t pack = run->option[DATATYPE_PACK];
+    const bool has_types = (run->ctx->tp->caps & HK_CAP_LAYOUTS) != 0;
+    return pack != DATATYPE_PACK_AUTO ? pack : has_types ? DATATYPE_PACK_LIBRARY : DATATYPE_PACK_HAND;
+}
 
 /* Without the places of its blocks. */
 static hk_layout_t datatype_layout(const hk_run_t *run)
@@ -46,7 +54,7 @@ static bool datatype_fits(const hk_run_t *run, char *why, size_t len)
 {
     const int64_t block = run->option[DATATYPE_BLOCK], stride = run->option[DATATYPE_STRIDE];
     const hk_layout_t layout = datatype_layout(run);
-    if (run->option[DATATYPE_PACK] == DATATYPE_PACK_LIBRARY && (run->ctx->tp->caps & HK_CAP_LAYOUTS) == 0) {
+    if (datatype_pack(run) == DATATYPE_PACK_LIBRARY && (run->ctx->tp->caps & HK_CAP_LAYOUTS) == 0) {
         snprintf(why, len,
                  "pack=library needs messages of data with gaps, which %s does not offer: use pack=hand or none",
                  run->ctx->tp->name);
@@ -67,13 +75,15 @@ static bool datatype_fits(const hk_run_t *run, char *why, size_t len)
 static hk_plan_t datatype_plan(const hk_run_t *run)
 {
     const hk_layout_t layout = datatype_layout(run);
-    const size_t room = datatype_extent(&layout) + (run->option[DATATYPE_PACK] == DATATYPE_PACK_HAND ? run->bytes : 0);
+    static const char *const ways[] = {NULL, "library", "hand", "none"};
+    const size_t room = datatype_extent(&layout) + (datatype_pack(run) == DATATYPE_PACK_HAND ? run->bytes : 0);
     return (hk_plan_t){.out_bytes = room,
                        .in_bytes = room,
                        .state_bytes = sizeof(datatype_state_t) + layout.blocks * sizeof(size_t),
                        .bytes_per_rep = 2 * run->bytes,
                        .messages_per_rep = 2,
                        .divisor = 2,
+                       .algorithm = ways[datatype_pack(run)],
                        .root = hk_source(run->option)};
 }
 
@@ -99,7 +109,7 @@ static hk_status_t datatype_prepare(hk_run_t *run)
         state->at[i] = datatype_place(layout, i);
     }
     layout->at = state->at;
-    if (run->option[DATATYPE_PACK] == DATATYPE_PACK_LIBRARY) {
+    if (datatype_pack(run) == DATATYPE_PACK_LIBRARY) {
         HK_TRY(run->ctx->tp->make_layout(run->ctx, layout));
         state->is_made = true;
     }
@@ -234,7 +244,7 @@ static hk_status_t datatype_repeat(hk_run_t *run, uint64_t reps)
     if (peer < 0) {
         return HK_OK;
     }
-    switch (run->option[DATATYPE_PACK]) {
+    switch (datatype_pack(run)) {
     case DATATYPE_PACK_LIBRARY:
         return datatype_trips(run, peer, begins, reps, datatype_send, datatype_receive);
     case DATATYPE_PACK_HAND:
@@ -250,7 +260,7 @@ static bool datatype_expected(const hk_run_t *run, size_t i, hk_expected_t *expe
     const datatype_state_t *state = run->state;
     const hk_layout_t *layout = &state->layout;
     const int peer = hk_role_peer(run->ctx->rank, run->option);
-    const bool has_gaps = run->option[DATATYPE_PACK] != DATATYPE_PACK_NONE, is_struct = layout->kind == HK_STRUCT;
+    const bool has_gaps = datatype_pack(run) != DATATYPE_PACK_NONE, is_struct = layout->kind == HK_STRUCT;
     const size_t pieces = !has_gaps ? 1 : is_struct ? 2 * layout->blocks : layout->blocks;
     const size_t size_bytes = !has_gaps ? run->bytes : is_struct ? layout->block_bytes / 2 : layout->block_bytes;
     if (peer < 0 || i >= pieces) {
@@ -271,13 +281,14 @@ const hk_pattern_t hk_pattern_datatype = {
     .links = HK_LINKS_ENDS,
     .grain_bytes = HK_LAYOUT_WORD,
     .grain = datatype_grain,
-    .option = {HK_ROLES_OPTIONS,
-               {"layout", "contiguous|vector|indexed|struct", HK_VECTOR, 0, 0,
-                "without gaps, or blocks at equal distances, at different ones, or in two fields of a record"},
-               {"pack", "library|hand|none", DATATYPE_PACK_LIBRARY, 0, 0,
-                "by the library's types; copied by the rank; or as many bytes without gaps"},
-               {"block", NULL, 8, 8, 65536, "bytes of a block; the size of a message is a multiple"},
-               {"stride", NULL, 16, 8, 1048576, "bytes from a block to the next; of indexed the mean"}},
+    .option =
+        {HK_ROLES_OPTIONS,
+         {"layout", "contiguous|vector|indexed|struct", HK_VECTOR, 0, 0,
+          "without gaps, or blocks at equal distances, at different ones, or in two fields of a record"},
+         {"pack", "auto|library|hand|none", DATATYPE_PACK_AUTO, 0, 0,
+          "by the library's types, copied by the rank, or as many bytes without gaps; auto: its types, else by hand"},
+         {"block", NULL, 8, 8, 65536, "bytes of a block; the size of a message is a multiple"},
+         {"stride", NULL, 16, 8, 1048576, "bytes from a block to the next; of indexed the mean"}},
     .fits = datatype_fits,
     .plan = datatype_plan,
     .prepare = datatype_prepare,

@@ -53,12 +53,17 @@ static size_t pingpong_announced_at(size_t bytes)
     return (bytes + ANNOUNCED_BYTES - 1) / ANNOUNCED_BYTES * ANNOUNCED_BYTES;
 }
 
+/* They lie after the message and its announcement. */
+static hk_queues_t pingpong_queues(const hk_run_t *run)
+{
+    const bool is_late = run->option[PINGPONG_RECEIVE] == RECEIVE_LATE;
+    return hk_queues_of(run, PINGPONG_QUEUES,
+                        is_late ? pingpong_announced_at(run->bytes) + ANNOUNCED_BYTES : run->bytes);
+}
+
 static hk_plan_t pingpong_plan(const hk_run_t *run)
 {
-    const size_t room = run->option[PINGPONG_RECEIVE] == RECEIVE_LATE
-                            ? pingpong_announced_at(run->bytes) + ANNOUNCED_BYTES
-                            : run->bytes;
-    const hk_queues_t queues = hk_queues_of(run, PINGPONG_QUEUES, room);
+    const hk_queues_t queues = pingpong_queues(run);
     return (hk_plan_t){.out_bytes = queues.room_bytes,
                        .in_bytes = queues.room_bytes,
                        .reqs_count = 1 + queues.posted,
@@ -107,19 +112,19 @@ static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
 static hk_status_t pingpong_prepare(hk_run_t *run)
 {
     pingpong_state_t *state = run->state;
-    const hk_queues_t queues = hk_queues_of(run, PINGPONG_QUEUES, run->bytes);
+    const hk_queues_t queues = pingpong_queues(run);
     const int peer = hk_role_peer(run->ctx->rank, run->option);
     HK_TRY(peer < 0 ? HK_OK : hk_forks_start(run->ctx, (int)run->option[PINGPONG_FORKS], &state->forks));
-    return peer < 0 ? HK_OK : hk_queues_fill(run, &queues, peer);
+    return hk_queues_fill(run, &queues, peer);
 }
 
 static hk_status_t pingpong_finish(hk_run_t *run)
 {
     pingpong_state_t *state = run->state;
-    const hk_queues_t queues = hk_queues_of(run, PINGPONG_QUEUES, run->bytes);
+    const hk_queues_t queues = pingpong_queues(run);
     const int peer = hk_role_peer(run->ctx->rank, run->option);
     hk_forks_end(&state->forks);
-    return peer < 0 ? HK_OK : hk_queues_empty(run, &queues, peer);
+    return hk_queues_empty(run, &queues, peer);
 }
 
 /* ---- posted ------------------------------------------------------------------------------------------------------ */

@@ -22,12 +22,17 @@ hk_queues_t hk_queues_of(const hk_run_t *run, size_t place, size_t bytes)
     return queues;
 }
 
+static bool queues_are_filled(const hk_queues_t *queues)
+{
+    return queues->unexpected > 0 || queues->posted > 0;
+}
+
 bool hk_queues_fit(const hk_run_t *run, size_t place, char *why, size_t len)
 {
     const hk_queues_t queues = hk_queues_of(run, place, 0);
     snprintf(why, len, "%s= needs messages with tags, which %s does not offer",
              queues.unexpected > 0 ? "unexpected" : "preposted", run->ctx->tp->name);
-    return queues.room_bytes == 0 || (run->ctx->tp->caps & HK_CAP_MATCHING) != 0;
+    return !queues_are_filled(&queues) || (run->ctx->tp->caps & HK_CAP_MATCHING) != 0;
 }
 
 /* Sends messages with tags from `first` on. */
@@ -59,27 +64,37 @@ static hk_status_t queues_check(const hk_run_t *run, const hk_queues_t *queues, 
 hk_status_t hk_queues_fill(hk_run_t *run, const hk_queues_t *queues, int peer)
 {
     hk_ctx_t *ctx = run->ctx;
-    for (size_t i = 0; i < queues->posted; i++) {
+    for (size_t i = 0; i < queues->posted && peer >= 0; i++) {
         HK_TRY(ctx->tp->irecv_tagged(ctx, peer, POSTED_TAG + 1 + (int)i, run->in + queues->at + i * QUEUED_BYTES,
                                      QUEUED_BYTES, &run->reqs[1 + i]));
     }
-    return queues_send(run, queues, peer, 1, queues->unexpected);
+    HK_TRY(peer < 0 ? HK_OK : queues_send(run, queues, peer, 1, queues->unexpected));
+    /* A library may take messages only in its calls, and keep the peer waiting that sends many. */
+    return queues_are_filled(queues) ? hk_sync(ctx) : HK_OK;
 }
 
-hk_status_t hk_queues_empty(hk_run_t *run, const hk_queues_t *queues, int peer)
+/* Takes all messages, and compares them. */
+static hk_status_t queues_take(hk_run_t *run, const hk_queues_t *queues, int peer, hk_status_t *found_p)
 {
     hk_ctx_t *ctx = run->ctx;
-    hk_status_t status = HK_OK;
     HK_TRY(queues_send(run, queues, peer, POSTED_TAG + 1, queues->posted));
     HK_TRY(queues->posted == 0 ? HK_OK : ctx->tp->wait_all(ctx, &run->reqs[1], queues->posted));
-    for (size_t i = 0; i < queues->posted && status == HK_OK; i++) {
-        status = queues_check(run, queues, peer, POSTED_TAG + 1 + (int)i, i);
+    for (size_t i = 0; i < queues->posted && *found_p == HK_OK; i++) {
+        *found_p = queues_check(run, queues, peer, POSTED_TAG + 1 + (int)i, i);
     }
     for (size_t i = 0; i < queues->unexpected; i++) {
         HK_TRY(ctx->tp->recv_tagged(ctx, peer, 1 + (int)i, run->in + queues->at + i * QUEUED_BYTES, QUEUED_BYTES));
     }
-    for (size_t i = 0; i < queues->unexpected && status == HK_OK; i++) {
-        status = queues_check(run, queues, peer, 1 + (int)i, i);
+    for (size_t i = 0; i < queues->unexpected && *found_p == HK_OK; i++) {
+        *found_p = queues_check(run, queues, peer, 1 + (int)i, i);
     }
-    return status;
+    return HK_OK;
+}
+
+hk_status_t hk_queues_empty(hk_run_t *run, const hk_queues_t *queues, int peer)
+{
+    hk_status_t found = HK_OK;
+    HK_TRY(peer < 0 ? HK_OK : queues_take(run, queues, peer, &found));
+    HK_TRY(queues_are_filled(queues) ? hk_sync(run->ctx) : HK_OK);
+    return found;
 }

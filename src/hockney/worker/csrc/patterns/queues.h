@@ -29,7 +29,8 @@ hk_queues_t hk_queues_of(const hk_run_t *run, size_t place, size_t bytes);
 /* Whether the transport has tags, if the options ask for queues. */
 bool hk_queues_fit(const hk_run_t *run, size_t place, char *why, size_t len);
 
-/* Fill the queues of this rank and its peer. The receives have the requests from run->reqs[1] on. */
+/* All ranks call both; peer is -1 on idle ones. Fill the queues of this rank and its peer. The receives have the
+ * requests from run->reqs[1] on. */
 hk_status_t hk_queues_fill(hk_run_t *run, const hk_queues_t *queues, int peer);
 
 /* Let each message find its receive. HK_ERR_CORRUPT, with a line in the log: one holds other data than was sent. */
