@@ -11,12 +11,12 @@
     X(prtt)                      \
     X(oneway)                    \
     X(twoway)                    \
-    X(pingping)                  \
     X(datatype)                  \
     X(stream)                    \
     X(owd)                       \
     X(pairs)                     \
     X(bisection)                 \
+    X(pingping)                  \
     X(rounds)                    \
     X(flows)                     \
     X(ring)                      \

@@ -11,22 +11,14 @@
  *   probe     a rank probes until its message is there, and then receives it.
  *   any-source, any-tag, any  a receive takes a message from any rank, with any tag, or both.
  *
- * Meanwhile other messages and receives may wait in the queues that a library searches (queues.h), and the ranks may
- * have child processes, as in osu_latency_mp. */
+ * Meanwhile other messages and receives may wait in the queues that a library searches (queues.h). */
 #include <stdio.h>
 #include <string.h>
 
-#include "forks.h"
 #include "queues.h"
 #include "roundtrip.h"
-#include "start.h"
 
-enum {
-    PINGPONG_RECEIVE = HK_ROLE_TARGET + 1,
-    PINGPONG_START,
-    PINGPONG_QUEUES,
-    PINGPONG_FORKS = PINGPONG_QUEUES + HK_QUEUE_OPTIONS_COUNT,
-};
+enum { PINGPONG_RECEIVE = HK_ROLE_TARGET + 1, PINGPONG_QUEUES };
 enum {
     RECEIVE_BLOCKING,
     RECEIVE_POSTED,
@@ -44,7 +36,6 @@ typedef struct pingpong_state {
     uint64_t waited_ns;        /* the last wait */
     uint64_t receives, probes; /* posted, late or probed receives; and probes made */
     double wait_total_ns;
-    hk_forks_t forks;
 } pingpong_state_t;
 
 /* The announcement lies after the message. */
@@ -96,35 +87,24 @@ static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
                  tp->name);
         return false;
     }
-    if (run->option[PINGPONG_START] == HK_FROM_BARRIER && (receive == RECEIVE_POSTED || receive == RECEIVE_LATE)) {
-        snprintf(why, len, "receive=posted and receive=late prepare for the next message: leave start=barrier out");
-        return false;
-    }
     const bool takes_tags = receive == RECEIVE_ANY_TAG || receive == RECEIVE_ANY;
     if (takes_tags && run->option[PINGPONG_QUEUES + HK_QUEUE_UNEXPECTED] > 0) {
         snprintf(why, len, "a receive with any tag would take the messages of unexpected=: use receive=any-source");
         return false;
     }
-    return hk_queues_fit(run, PINGPONG_QUEUES, why, len) && hk_forks_fit(run, PINGPONG_FORKS, why, len) &&
-           hk_roles_fit(run, why, len);
+    return hk_queues_fit(run, PINGPONG_QUEUES, why, len) && hk_roles_fit(run, why, len);
 }
 
 static hk_status_t pingpong_prepare(hk_run_t *run)
 {
-    pingpong_state_t *state = run->state;
     const hk_queues_t queues = pingpong_queues(run);
-    const int peer = hk_role_peer(run->ctx->rank, run->option);
-    HK_TRY(peer < 0 ? HK_OK : hk_forks_start(run->ctx, (int)run->option[PINGPONG_FORKS], &state->forks));
-    return hk_queues_fill(run, &queues, peer);
+    return hk_queues_fill(run, &queues, hk_role_peer(run->ctx->rank, run->option));
 }
 
 static hk_status_t pingpong_finish(hk_run_t *run)
 {
-    pingpong_state_t *state = run->state;
     const hk_queues_t queues = pingpong_queues(run);
-    const int peer = hk_role_peer(run->ctx->rank, run->option);
-    hk_forks_end(&state->forks);
-    return hk_queues_empty(run, &queues, peer);
+    return hk_queues_empty(run, &queues, hk_role_peer(run->ctx->rank, run->option));
 }
 
 /* ---- posted ------------------------------------------------------------------------------------------------------ */
@@ -278,7 +258,7 @@ static hk_status_t matched_trips(hk_run_t *run, int peer, bool begins, uint64_t 
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-static hk_status_t pingpong_trips(hk_run_t *run, uint64_t reps)
+static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
 {
     const int rank = run->ctx->rank;
     const int peer = hk_role_peer(rank, run->option);
@@ -299,12 +279,6 @@ static hk_status_t pingpong_trips(hk_run_t *run, uint64_t reps)
     default:
         return matched_trips(run, peer, begins, reps);
     }
-}
-
-static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
-{
-    return run->option[PINGPONG_START] == HK_FROM_BARRIER ? hk_from_barriers(run, reps, pingpong_trips)
-                                                          : pingpong_trips(run, reps);
 }
 
 /* With `posted`, the target's message that its receive is posted synchronises both ranks. */
@@ -354,9 +328,7 @@ const hk_pattern_t hk_pattern_pingpong = {
                {"receive", "blocking|posted|late|probe|any-source|any-tag|any", RECEIVE_BLOCKING, 0, 0,
                 "a plain receive; one started before its message is sent, or after it has arrived; one after a "
                 "probe has found the message; or one from any rank, with any tag, or both"},
-               HK_OPTION_START,
-               HK_QUEUE_OPTIONS,
-               HK_OPTION_FORKS},
+               HK_QUEUE_OPTIONS},
     .fits = pingpong_fits,
     .plan = pingpong_plan,
     .prepare = pingpong_prepare,
