@@ -1,16 +1,10 @@
 /* Bisection (mpptest; osu_multi_lat, and PingPong of IMB-P2P): ranks i and i + P/2 do round trips, all pairs at once.
  * The time is half a round trip on the slowest rank, or the mean. The rate is the sum over all pairs, in one direction
  * at a time. */
-#include "roundtrip.h"
+#include "halves.h"
 #include "start.h"
 
 enum { BISECTION_START, BISECTION_TIME };
-
-static int peer_of(const hk_ctx_t *ctx)
-{
-    const int half = ctx->size / 2;
-    return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
-}
 
 static hk_plan_t bisection_plan(const hk_run_t *run)
 {
@@ -26,7 +20,7 @@ static hk_plan_t bisection_plan(const hk_run_t *run)
 
 static hk_status_t bisection_stream(hk_run_t *run, uint64_t reps)
 {
-    const int peer = peer_of(run->ctx);
+    const int peer = hk_halves_peer(run->ctx);
     return hk_round_trips(run, peer, run->ctx->rank < peer, reps);
 }
 
@@ -36,15 +30,9 @@ static hk_status_t bisection_repeat(hk_run_t *run, uint64_t reps)
                                                            : bisection_stream(run, reps);
 }
 
-static hk_status_t bisection_meet(hk_run_t *run)
-{
-    const int peer = peer_of(run->ctx);
-    return hk_meet(run, peer, run->ctx->rank < peer);
-}
-
 static bool bisection_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = peer_of(run->ctx)};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_halves_peer(run->ctx)};
     return i == 0;
 }
 
@@ -61,7 +49,7 @@ const hk_pattern_t hk_pattern_bisection = {
     .option = {HK_OPTION_START,
                {"time", "slowest|mean|sources", 0, 0, 0, "whose time counts: sources are the first half"}},
     .plan = bisection_plan,
-    .meet = bisection_meet,
+    .meet = hk_halves_meet,
     .repeat = bisection_repeat,
     .expected = bisection_expected,
 };

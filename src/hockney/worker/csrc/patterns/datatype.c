@@ -116,15 +116,6 @@ static hk_status_t datatype_prepare(hk_run_t *run)
     return HK_OK;
 }
 
-static hk_status_t datatype_finish(hk_run_t *run)
-{
-    datatype_state_t *state = run->state;
-    if (state->is_made) {
-        run->ctx->tp->drop_layout(run->ctx, &state->layout);
-    }
-    return HK_OK;
-}
-
 /* ---- pack=hand --------------------------------------------------------------------------------------------------- */
 
 /* Copies all blocks, from their places or (`unpack`) to them. `size` and `unpack` are constants in most calls, so that
@@ -254,22 +245,57 @@ static hk_status_t datatype_repeat(hk_run_t *run, uint64_t reps)
     }
 }
 
-/* Piece i of the data: a block, half a record, or all of it. */
-static bool datatype_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+/* Piece i of the data: a block, half a record, or all of it; false: there are no more. */
+static bool datatype_piece(const hk_run_t *run, size_t i, size_t *at_p, size_t *bytes_p)
 {
     const datatype_state_t *state = run->state;
     const hk_layout_t *layout = &state->layout;
-    const int peer = hk_role_peer(run->ctx->rank, run->option);
-    const bool has_gaps = datatype_pack(run) != DATATYPE_PACK_NONE, is_struct = layout->kind == HK_STRUCT;
-    const size_t pieces = !has_gaps ? 1 : is_struct ? 2 * layout->blocks : layout->blocks;
-    const size_t size_bytes = !has_gaps ? run->bytes : is_struct ? layout->block_bytes / 2 : layout->block_bytes;
-    if (peer < 0 || i >= pieces) {
-        return false;
+    if (datatype_pack(run) == DATATYPE_PACK_NONE) {
+        *at_p = 0;
+        *bytes_p = run->bytes;
+        return i == 0;
     }
-    const size_t second = is_struct && i % 2 == 1 ? layout->stride_bytes - size_bytes : 0;
-    const size_t at = !has_gaps ? 0 : is_struct ? i / 2 * layout->stride_bytes + second : state->at[i];
+    if (layout->kind == HK_STRUCT) {
+        *bytes_p = layout->block_bytes / 2;
+        *at_p = i / 2 * layout->stride_bytes + (i % 2 == 1 ? layout->stride_bytes - *bytes_p : 0);
+        return i < 2 * layout->blocks;
+    }
+    *bytes_p = layout->block_bytes;
+    *at_p = i < layout->blocks ? state->at[i] : 0;
+    return i < layout->blocks;
+}
+
+static bool datatype_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const int peer = hk_role_peer(run->ctx->rank, run->option);
+    size_t at = 0, size_bytes = 0;
+    const bool is_one = peer >= 0 && datatype_piece(run, i, &at, &size_bytes);
     *expected_p = (hk_expected_t){.in_offset = at, .from_offset = at, .size_bytes = size_bytes, .from_rank = peer};
-    return true;
+    return is_one;
+}
+
+/* Whether nothing was received into the gaps. */
+static hk_status_t datatype_check_gaps(const hk_run_t *run)
+{
+    size_t end = 0, at = 0, size_bytes = 0;
+    for (size_t i = 0; datatype_piece(run, i, &at, &size_bytes); i++) {
+        for (; end < at; end++) {
+            if (run->in[end] != 0) {
+                return hk_fail(HK_ERR_CORRUPT, run->ctx->rank, "byte %zu was received into a gap of the data", end);
+            }
+        }
+        end = at + size_bytes;
+    }
+    return HK_OK;
+}
+
+static hk_status_t datatype_finish(hk_run_t *run)
+{
+    datatype_state_t *state = run->state;
+    if (state->is_made) {
+        run->ctx->tp->drop_layout(run->ctx, &state->layout);
+    }
+    return datatype_check_gaps(run);
 }
 
 const hk_pattern_t hk_pattern_datatype = {

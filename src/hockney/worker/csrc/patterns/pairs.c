@@ -2,7 +2,7 @@
  * partner in the second half, or both do, all pairs at once. The time per message is the mean over the sources, or that
  * of all ranks. */
 #include "flow.h"
-#include "roundtrip.h"
+#include "halves.h"
 #include "start.h"
 
 enum { PAIRS_WAYS = HK_FLOW_OPTIONS_COUNT, PAIRS_START, PAIRS_TIME };
@@ -11,12 +11,6 @@ enum { PAIRS_ONE, PAIRS_BOTH };
 static bool pairs_both(const hk_run_t *run)
 {
     return run->option[PAIRS_WAYS] == PAIRS_BOTH;
-}
-
-static int pairs_peer(const hk_ctx_t *ctx)
-{
-    const int half = ctx->size / 2;
-    return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
 }
 
 static hk_plan_t pairs_plan(const hk_run_t *run)
@@ -29,7 +23,7 @@ static hk_plan_t pairs_plan(const hk_run_t *run)
 
 static hk_status_t pairs_stream(hk_run_t *run, uint64_t reps)
 {
-    const int peer = pairs_peer(run->ctx);
+    const int peer = hk_halves_peer(run->ctx);
     const bool begins = run->ctx->rank < peer;
     if (pairs_both(run)) {
         return hk_flow_both(run, peer, begins, reps);
@@ -43,15 +37,9 @@ static hk_status_t pairs_repeat(hk_run_t *run, uint64_t reps)
                                                        : pairs_stream(run, reps);
 }
 
-static hk_status_t pairs_meet(hk_run_t *run)
-{
-    const int peer = pairs_peer(run->ctx);
-    return hk_meet(run, peer, run->ctx->rank < peer);
-}
-
 static bool pairs_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    const int peer = pairs_peer(run->ctx);
+    const int peer = hk_halves_peer(run->ctx);
     *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = peer};
     return (peer < run->ctx->rank || pairs_both(run)) &&
            i < hk_flow_places(run->bytes, (size_t)run->option[HK_FLOW_WINDOW]);
@@ -76,7 +64,7 @@ const hk_pattern_t hk_pattern_pairs = {
                {"time", "sources|mean|slowest", 0, 0, 0, "whose time counts: sources are the first half"}},
     .fits = hk_flow_fits,
     .plan = pairs_plan,
-    .meet = pairs_meet,
+    .meet = hk_halves_meet,
     .repeat = pairs_repeat,
     .expected = pairs_expected,
 };

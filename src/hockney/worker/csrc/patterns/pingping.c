@@ -1,26 +1,21 @@
 /* Ping-ping (IMB): ranks i and i + P/2 send to each other at once, and each receives the other's message, all pairs at
  * once. The time is that of an exchange, on the slowest rank or the mean.
  *
- * The option `receive`: "blocking" starts the send, receives, and waits for the send, as PingPing of IMB-MPI1 does;
- * "any" receives from any rank with any tag (PingPingAnySource); "posted" starts the receive, sends, and waits for the
- * receive, as PingPing of IMB-P2P does. */
+ * The option `receive`: "blocking" starts the send, receives, and waits for the send; "any-source", "any-tag" and "any"
+ * the same, from any rank, with any tag, or both: PingPing of IMB-MPI1 has any tag, PingPingAnySource both. "posted"
+ * starts the receive, sends, and waits for the receive, as PingPing of IMB-P2P does. */
 #include <stdio.h>
 
-#include "roundtrip.h"
+#include "halves.h"
 
 enum { PINGPING_RECEIVE, PINGPING_TIME };
-enum { PINGPING_BLOCKING, PINGPING_POSTED, PINGPING_ANY };
-
-static int pingping_peer(const hk_ctx_t *ctx)
-{
-    const int half = ctx->size / 2;
-    return ctx->rank < half ? ctx->rank + half : ctx->rank - half;
-}
+enum { PINGPING_BLOCKING, PINGPING_POSTED, PINGPING_ANY_SOURCE, PINGPING_ANY_TAG, PINGPING_ANY };
 
 static bool pingping_fits(const hk_run_t *run, char *why, size_t len)
 {
-    snprintf(why, len, "receive=any needs receives from any rank, which %s does not offer", run->ctx->tp->name);
-    return run->option[PINGPING_RECEIVE] != PINGPING_ANY || (run->ctx->tp->caps & HK_CAP_MATCHING) != 0;
+    snprintf(why, len, "receive=any… needs receives from any rank or with any tag, which %s does not offer",
+             run->ctx->tp->name);
+    return run->option[PINGPING_RECEIVE] < PINGPING_ANY_SOURCE || (run->ctx->tp->caps & HK_CAP_MATCHING) != 0;
 }
 
 static hk_plan_t pingping_plan(const hk_run_t *run)
@@ -52,9 +47,11 @@ static hk_status_t pingping_any(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
+    const int source = run->option[PINGPING_RECEIVE] == PINGPING_ANY_TAG ? peer : tp->any_source;
+    const int tag = run->option[PINGPING_RECEIVE] == PINGPING_ANY_SOURCE ? 0 : tp->any_tag;
     for (uint64_t i = 0; i < reps; i++) {
         HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, run->reqs));
-        HK_TRY(tp->recv_tagged(ctx, tp->any_source, tp->any_tag, run->in, run->bytes));
+        HK_TRY(tp->recv_tagged(ctx, source, tag, run->in, run->bytes));
         HK_TRY(tp->wait_all(ctx, run->reqs, 1));
     }
     return HK_OK;
@@ -74,26 +71,20 @@ static hk_status_t pingping_posted(hk_run_t *run, int peer, uint64_t reps)
 
 static hk_status_t pingping_repeat(hk_run_t *run, uint64_t reps)
 {
-    const int peer = pingping_peer(run->ctx);
+    const int peer = hk_halves_peer(run->ctx);
     switch (run->option[PINGPING_RECEIVE]) {
+    case PINGPING_BLOCKING:
+        return pingping_blocking(run, peer, reps);
     case PINGPING_POSTED:
         return pingping_posted(run, peer, reps);
-    case PINGPING_ANY:
-        return pingping_any(run, peer, reps);
     default:
-        return pingping_blocking(run, peer, reps);
+        return pingping_any(run, peer, reps);
     }
-}
-
-static hk_status_t pingping_meet(hk_run_t *run)
-{
-    const int peer = pingping_peer(run->ctx);
-    return hk_meet(run, peer, run->ctx->rank < peer);
 }
 
 static bool pingping_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = pingping_peer(run->ctx)};
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_halves_peer(run->ctx)};
     return i == 0;
 }
 
@@ -106,12 +97,12 @@ const hk_pattern_t hk_pattern_pingping = {
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_HALVES,
     .stream = true,
-    .option = {{"receive", "blocking|posted|any", PINGPING_BLOCKING, 0, 0,
-                "a plain receive after the send has started; one started before it; or a plain one from any rank"},
+    .option = {{"receive", "blocking|posted|any-source|any-tag|any", PINGPING_BLOCKING, 0, 0,
+                "a plain receive after the send has started; one started before it; or a plain one of any message"},
                {"time", "slowest|mean", 0, 0, 0, "whose time counts"}},
     .fits = pingping_fits,
     .plan = pingping_plan,
-    .meet = pingping_meet,
+    .meet = hk_halves_meet,
     .repeat = pingping_repeat,
     .expected = pingping_expected,
 };
