@@ -41,7 +41,9 @@ RATES: dict[str, Callable[[int, int, dict[str, Any]], float]] = {
     ": (P - 1) bytes / time": lambda p, n, options: (p - 1) * n,
     "P × neighbours × bytes / time": lambda p, n, options: p * 2 * n,  # of four ranks, each with one in two directions
     "P/2 × bytes / half a round trip": lambda p, n, options: p / 2 * n,
-    "P × D × bytes / time": lambda p, n, options: p * 2 * sum(options.get(d, 1) > 1 for d in ("nx", "ny", "nz")) * n,
+    "P × D × bytes / time": lambda p, n, options: (
+        p * 2 * sum(options.get(d, 1) > 1 for d in ("nx", "ny", "nz", "nt")) * n
+    ),
     "4 `blocks` (2 nx ny - nx - ny) bytes / time": lambda p, n, options: (
         4 * options["blocks"] * (2 * p - options["nx"] - options["ny"]) * n
     ),
@@ -69,6 +71,12 @@ CASES = [
     Case("oneway", "shm", 5, 24, 3, {"window": 3, "until": "sent", "source": 4, "target": 0}),
     Case("twoway", "shm", 2, 24, 32, {"window": 16}, "2 × bytes × window / wall time"),
     Case("pairs", "shm", 4, 24, 4, {"window": 2}),
+    Case("pairs", "shm", 4, 24, 4, {"window": 2, "answer": "window", "start": "barrier"}),
+    Case("pingping", "shm", 4, 24, 4, {}),
+    Case("random", "shm", 5, 24, 5, {}),
+    Case("fanin", "shm", 4, 24, 9, {"window": 3}),
+    Case("fanout", "shm", 6, 24, 8, {"window": 2, "parents": 2}),
+    Case("datatype", "shm", 5, 64, 2, {"source": 3, "target": 4, "block": 16, "stride": 48}),
     Case("alltoall", "shm", 5, 24, 20, {"algorithm": "flat"}, "P (P - 1) bytes / time"),
     Case("allreduce", "shm", 5, 24, 8, {}, "2 (P - 1) bytes / time"),
     Case("bcast", "shm", 5, 24, 4, {"root": 3}, ": (P - 1) bytes / time"),
@@ -92,6 +100,7 @@ CASES = [
     Case("halo2d", "shm", 5, 24, 10, {"nx": 5, "ny": 1}, "P × D × bytes / time"),
     Case("halo2d", "shm", 4, 24, 16, {"nx": 2, "ny": 2}, "P × D × bytes / time"),
     Case("halo3d", "shm", 8, 24, 48, {"nx": 2, "ny": 2, "nz": 2}, "P × D × bytes / time"),
+    Case("halo4d", "shm", 4, 24, 16, {"nz": 2, "nt": 2}, "P × D × bytes / time"),
     Case("sweep", "shm", 4, 24, 48, {"nx": 2, "ny": 2, "blocks": 3}, "4 `blocks` (2 nx ny - nx - ny) bytes / time"),
     Case("ringreduce", "shm", 5, 24, 40, {}, "2 (P - 1) bytes / time"),
     Case("paramserver", "shm", 5, 24, 12, {"servers": 2}, "2 `servers` × workers × bytes / time"),

@@ -35,7 +35,7 @@ static void check_places(void)
     hk_run_t run = {.ctx = &ctx, .bytes = BLOCK_BYTES, .in = in, .reqs = reqs, .reqs_count = WINDOW};
     run.option[HK_FLOW_UNTIL] = HK_UNTIL_SENT;
     run.option[HK_FLOW_WINDOW] = WINDOW;
-    CHECK(hk_flow_plan(&run, 1).in_bytes == sizeof in && hk_flow_plan(&run, 1).reqs_count == WINDOW);
+    CHECK(hk_flow_plan(&run, 1, false).in_bytes == sizeof in && hk_flow_plan(&run, 1, false).reqs_count == WINDOW);
     CHECK(hk_flow_receive(&run, 0, 2, NULL) == HK_OK);
     CHECK(calls == 2 * WINDOW);
     for (size_t i = 0; i < calls; i++) {

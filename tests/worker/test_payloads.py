@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,20 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("oneway", {"window": 3}, (0, 3, 0, 0)),
     ("twoway", {"window": 3}, (3, 3, 0, 0)),
     ("pairs", {"window": 3}, (0, 0, 3, 3)),
+    ("pairs", {"window": 2, "ways": "both"}, (2, 2, 2, 2)),
+    ("pairs", {"window": 2, "answer": "window", "start": "barrier"}, (0, 0, 2, 2)),
+    ("oneway", {"window": 3, "answer": "window"}, (0, 3, 0, 0)),
+    ("pingping", {}, (1, 1, 1, 1)),
+    ("pingping", {"receive": "posted"}, (1, 1, 1, 1)),
+    ("random", {"way": "ring"}, (1, 1, 1, 1)),  # of pairs: below
+    ("fanin", {"window": 2}, (6, 0, 0, 0)),
+    ("fanin", {"window": 2, "parents": 2}, (2, 2, 0, 0)),
+    ("fanout", {"window": 3}, (0, 3, 3, 3)),
+    ("fanout", {"window": 3, "parents": 2}, (0, 0, 3, 3)),
+    ("datatype", {"pack": "hand"}, (1, 1, 0, 0)),
+    ("datatype", {"pack": "hand", "layout": "indexed"}, (1, 1, 0, 0)),
+    ("datatype", {"pack": "hand", "layout": "struct", "source": 3, "target": 2}, (0, 0, 1, 1)),
+    ("datatype", {"pack": "none"}, (1, 1, 0, 0)),
     ("alltoall", {}, (3, 3, 3, 3)),
     ("allreduce", {"algorithm": "doubling"}, (1, 1, 1, 1)),  # a scratch for the others' values
     ("outfarm", {}, (0, 1, 1, 1)),
@@ -41,13 +57,16 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("robpull", {}, (3, 0, 0, 0)),
     ("robpull", {"read": "parallel", "buffers": 2}, (6, 0, 0, 0)),
     ("bisection", {}, (1, 1, 1, 1)),
+    ("bisection", {"start": "barrier"}, (1, 1, 1, 1)),
     ("rounds", {}, (1, 1, 1, 1)),
     ("flows", {"window": 3}, (0, 0, 3, 3)),
     ("flows", {"window": 3, "direction": "down"}, (3, 3, 0, 0)),
     ("ring", {}, (1, 1, 1, 1)),
+    ("ring", {"ways": "both"}, (2, 2, 2, 2)),
     ("halo2d", {}, (4, 4, 4, 4)),
     ("halo2d", {"nx": 4}, (2, 2, 2, 2)),
     ("halo3d", {"nx": 1, "ny": 2, "nz": 2}, (4, 4, 4, 4)),
+    ("halo4d", {"nx": 1, "ny": 1, "nz": 2, "nt": 2}, (4, 4, 4, 4)),
     ("sweep", {"blocks": 2}, (4, 4, 4, 4)),
     ("ringreduce", {}, (4, 4, 4, 4)),  # a place for the addend, and one for each other rank's part of the sum
     ("paramserver", {}, (3, 1, 1, 1)),
@@ -110,6 +129,36 @@ def test_each_wrong_block_of_each_rank_fails_the_point(
     assert changed
     known = changed if blocks is None else {(rank, place) for rank in range(RANKS) for place in range(blocks[rank])}
     assert wrong == known
+
+
+def drawn_pairs() -> Iterator[list[tuple[int, int]]]:
+    """The pairs of each repetition of `random` on four ranks: who sends to whom, by SplitMix64 from 1."""
+    state, mask = 1, (1 << 64) - 1
+
+    def draw(below: int) -> int:
+        nonlocal state
+        bits = state = (state + 0x9E3779B97F4A7C15) & mask
+        bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & mask
+        return (bits ^ (bits >> 31)) % below
+
+    while True:
+        pairs = []
+        for _ in range(RANKS):
+            source, other = draw(RANKS), draw(RANKS - 1)
+            pairs.append((source, other + (other >= source)))
+        yield pairs
+
+
+@pytest.mark.parametrize("way", ["one-way", "two-way"])
+def test_each_wrong_message_between_random_pairs_fails_the_point(way: str) -> None:
+    """The repetitions that are verified are the second and the third."""
+    places = set()
+    for pairs in itertools.islice(drawn_pairs(), 1, 3):
+        receivers = [rank for pair in pairs for rank in (pair if way == "two-way" else pair[1:])]
+        places |= {(rank, place) for rank in range(RANKS) for place in range(receivers.count(rank))}
+    wrong, _ = wrong_places("random", {"way": way})
+    assert wrong == places
 
 
 def test_a_stream_with_a_wrong_byte_fails_the_point(tmp_path: Path) -> None:

@@ -11,12 +11,18 @@ size_t hk_flow_places(size_t bytes, size_t window)
     return fitting == 0 ? 1 : fitting < window ? fitting : window;
 }
 
+static bool is_answered(const hk_run_t *run)
+{
+    return run->option[HK_FLOW_ANSWER] == HK_ANSWER_WINDOW;
+}
+
 hk_plan_t hk_flow_plan(const hk_run_t *run, int flows, bool both)
 {
     const uint64_t window = (uint64_t)run->option[HK_FLOW_WINDOW], ways = both ? 2 : 1;
     const size_t in_bytes = hk_flow_places(run->bytes, window) * run->bytes;
-    return (hk_plan_t){.out_bytes = run->bytes > 0 ? run->bytes : ANSWER_BYTES,
-                       .in_bytes = in_bytes + ANSWER_BYTES,
+    const size_t answer_bytes = is_answered(run) ? ANSWER_BYTES : 0;
+    return (hk_plan_t){.out_bytes = run->bytes > answer_bytes ? run->bytes : answer_bytes,
+                       .in_bytes = in_bytes + answer_bytes,
                        .reqs_count = ways * window,
                        .bytes_per_rep = ways * (uint64_t)flows * window * run->bytes,
                        .messages_per_rep = ways * (uint64_t)flows * window,
@@ -26,7 +32,7 @@ hk_plan_t hk_flow_plan(const hk_run_t *run, int flows, bool both)
 bool hk_flow_fits(const hk_run_t *run, char *why, size_t len)
 {
     snprintf(why, len, "with answer=window each window ends with its answer: leave until=sent out");
-    return run->option[HK_FLOW_ANSWER] == HK_ANSWER_SAMPLE || run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED;
+    return !is_answered(run) || run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED;
 }
 
 /* `computes` is a constant in each call, so the loop without computation contains no test. */
@@ -117,11 +123,6 @@ static hk_status_t both_windows(hk_run_t *run, int peer)
         HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[window + k]));
     }
     return tp->wait_all(ctx, run->reqs, 2 * window);
-}
-
-static bool is_answered(const hk_run_t *run)
-{
-    return run->option[HK_FLOW_ANSWER] == HK_ANSWER_WINDOW;
 }
 
 /* Whether an acknowledgement follows. */

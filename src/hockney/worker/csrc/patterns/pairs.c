@@ -37,6 +37,12 @@ static hk_status_t pairs_repeat(hk_run_t *run, uint64_t reps)
                                                        : pairs_stream(run, reps);
 }
 
+static hk_status_t pairs_meet(hk_run_t *run)
+{
+    const int peer = hk_halves_peer(run->ctx);
+    return pairs_both(run) ? hk_start_pair(run, peer, run->ctx->rank < peer) : hk_halves_meet(run);
+}
+
 static bool pairs_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_halves_peer(run->ctx);
@@ -64,7 +70,7 @@ const hk_pattern_t hk_pattern_pairs = {
                {"time", "sources|mean|slowest", 0, 0, 0, "whose time counts: sources are the first half"}},
     .fits = hk_flow_fits,
     .plan = pairs_plan,
-    .meet = hk_halves_meet,
+    .meet = pairs_meet,
     .repeat = pairs_repeat,
     .expected = pairs_expected,
 };

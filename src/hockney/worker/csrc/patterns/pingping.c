@@ -4,18 +4,21 @@
  * The option `receive`: "blocking" starts the send, receives, and waits for the send; "any-source", "any-tag" and "any"
  * the same, from any rank, with any tag, or both: PingPing of IMB-MPI1 has any tag, PingPingAnySource both. "posted"
  * starts the receive, sends, and waits for the receive, as PingPing of IMB-P2P does. */
-#include <stdio.h>
-
+#include "any.h"
 #include "halves.h"
 
 enum { PINGPING_RECEIVE, PINGPING_TIME };
-enum { PINGPING_BLOCKING, PINGPING_POSTED, PINGPING_ANY_SOURCE, PINGPING_ANY_TAG, PINGPING_ANY };
+enum { PINGPING_BLOCKING, PINGPING_POSTED, PINGPING_ANY };
+
+/* Which of the words of any.h; below 0: none. */
+static int64_t pingping_any(const hk_run_t *run)
+{
+    return run->option[PINGPING_RECEIVE] - PINGPING_ANY;
+}
 
 static bool pingping_fits(const hk_run_t *run, char *why, size_t len)
 {
-    snprintf(why, len, "receive=any… needs receives from any rank or with any tag, which %s does not offer",
-             run->ctx->tp->name);
-    return run->option[PINGPING_RECEIVE] < PINGPING_ANY_SOURCE || (run->ctx->tp->caps & HK_CAP_MATCHING) != 0;
+    return hk_any_fits(run, pingping_any(run), why, len);
 }
 
 static hk_plan_t pingping_plan(const hk_run_t *run)
@@ -43,12 +46,11 @@ static hk_status_t pingping_blocking(hk_run_t *run, int peer, uint64_t reps)
     return HK_OK;
 }
 
-static hk_status_t pingping_any(hk_run_t *run, int peer, uint64_t reps)
+static hk_status_t pingping_matched(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    const int source = run->option[PINGPING_RECEIVE] == PINGPING_ANY_TAG ? peer : tp->any_source;
-    const int tag = run->option[PINGPING_RECEIVE] == PINGPING_ANY_SOURCE ? 0 : tp->any_tag;
+    const int source = hk_any_source(run, pingping_any(run), peer), tag = hk_any_tag(run, pingping_any(run));
     for (uint64_t i = 0; i < reps; i++) {
         HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, run->reqs));
         HK_TRY(tp->recv_tagged(ctx, source, tag, run->in, run->bytes));
@@ -78,8 +80,15 @@ static hk_status_t pingping_repeat(hk_run_t *run, uint64_t reps)
     case PINGPING_POSTED:
         return pingping_posted(run, peer, reps);
     default:
-        return pingping_any(run, peer, reps);
+        return pingping_matched(run, peer, reps);
     }
+}
+
+/* Both send first. */
+static hk_status_t pingping_meet(hk_run_t *run)
+{
+    const int peer = hk_halves_peer(run->ctx);
+    return hk_start_pair(run, peer, run->ctx->rank < peer);
 }
 
 static bool pingping_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -97,12 +106,12 @@ const hk_pattern_t hk_pattern_pingping = {
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_HALVES,
     .stream = true,
-    .option = {{"receive", "blocking|posted|any-source|any-tag|any", PINGPING_BLOCKING, 0, 0,
+    .option = {{"receive", "blocking|posted|" HK_ANY_WORDS, PINGPING_BLOCKING, 0, 0,
                 "a plain receive after the send has started; one started before it; or a plain one of any message"},
                {"time", "slowest|mean", 0, 0, 0, "whose time counts"}},
     .fits = pingping_fits,
     .plan = pingping_plan,
-    .meet = hk_halves_meet,
+    .meet = pingping_meet,
     .repeat = pingping_repeat,
     .expected = pingping_expected,
 };

@@ -15,19 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "any.h"
 #include "queues.h"
 #include "roundtrip.h"
 
 enum { PINGPONG_RECEIVE = HK_ROLE_TARGET + 1, PINGPONG_QUEUES };
-enum {
-    RECEIVE_BLOCKING,
-    RECEIVE_POSTED,
-    RECEIVE_LATE,
-    RECEIVE_PROBE,
-    RECEIVE_ANY_SOURCE,
-    RECEIVE_ANY_TAG,
-    RECEIVE_ANY,
-};
+enum { RECEIVE_BLOCKING, RECEIVE_POSTED, RECEIVE_LATE, RECEIVE_PROBE, RECEIVE_ANY };
 enum { PLAIN_TRIPS = 5, ANNOUNCED_BYTES = sizeof(uint64_t) };
 
 typedef struct pingpong_state {
@@ -65,9 +58,10 @@ static hk_plan_t pingpong_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-static bool pingpong_takes_any(int64_t receive)
+/* Which of the words of any.h; below 0: none. */
+static int64_t pingpong_any(const hk_run_t *run)
 {
-    return receive >= RECEIVE_ANY_SOURCE;
+    return run->option[PINGPONG_RECEIVE] - RECEIVE_ANY;
 }
 
 static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
@@ -82,17 +76,12 @@ static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
         snprintf(why, len, "receive=probe needs a probe for messages, which %s does not offer", tp->name);
         return false;
     }
-    if (pingpong_takes_any(receive) && (tp->caps & HK_CAP_MATCHING) == 0) {
-        snprintf(why, len, "receive=any… needs receives from any rank or with any tag, which %s does not offer",
-                 tp->name);
-        return false;
-    }
-    const bool takes_tags = receive == RECEIVE_ANY_TAG || receive == RECEIVE_ANY;
-    if (takes_tags && run->option[PINGPONG_QUEUES + HK_QUEUE_UNEXPECTED] > 0) {
+    if (pingpong_any(run) >= HK_ANY_TAG && run->option[PINGPONG_QUEUES + HK_QUEUE_UNEXPECTED] > 0) {
         snprintf(why, len, "a receive with any tag would take the messages of unexpected=: use receive=any-source");
         return false;
     }
-    return hk_queues_fit(run, PINGPONG_QUEUES, why, len) && hk_roles_fit(run, why, len);
+    return hk_any_fits(run, pingpong_any(run), why, len) && hk_queues_fit(run, PINGPONG_QUEUES, why, len) &&
+           hk_roles_fit(run, why, len);
 }
 
 static hk_status_t pingpong_prepare(hk_run_t *run)
@@ -240,8 +229,7 @@ static hk_status_t matched_trips(hk_run_t *run, int peer, bool begins, uint64_t 
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    const int source = run->option[PINGPONG_RECEIVE] == RECEIVE_ANY_TAG ? peer : tp->any_source;
-    const int tag = run->option[PINGPONG_RECEIVE] == RECEIVE_ANY_SOURCE ? 0 : tp->any_tag;
+    const int source = hk_any_source(run, pingpong_any(run), peer), tag = hk_any_tag(run, pingpong_any(run));
     if (begins) {
         for (uint64_t i = 0; i < reps; i++) {
             HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
@@ -308,13 +296,16 @@ static bool pingpong_counter(const hk_run_t *run, size_t i, hk_counter_t *counte
     static const char *const names[] = {NULL, "posted_receives", "late_receives", "probed_receives"};
     const pingpong_state_t *state = run->state;
     const int64_t receive = run->option[PINGPONG_RECEIVE];
+    if (receive == RECEIVE_BLOCKING || receive >= RECEIVE_ANY) {
+        return false;
+    }
     if (i == 0) {
-        *counter_p = (hk_counter_t){pingpong_takes_any(receive) ? NULL : names[receive], (double)state->receives};
+        *counter_p = (hk_counter_t){names[receive], (double)state->receives};
     } else {
         *counter_p = receive == RECEIVE_LATE ? (hk_counter_t){"late_wait_ns", state->wait_total_ns}
                                              : (hk_counter_t){"probes", (double)state->probes};
     }
-    return receive != RECEIVE_BLOCKING && !pingpong_takes_any(receive) && i < (receive == RECEIVE_POSTED ? 1 : 2);
+    return i < (receive == RECEIVE_POSTED ? 1 : 2);
 }
 
 const hk_pattern_t hk_pattern_pingpong = {
@@ -325,7 +316,7 @@ const hk_pattern_t hk_pattern_pingpong = {
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .option = {HK_ROLES_OPTIONS,
-               {"receive", "blocking|posted|late|probe|any-source|any-tag|any", RECEIVE_BLOCKING, 0, 0,
+               {"receive", "blocking|posted|late|probe|" HK_ANY_WORDS, RECEIVE_BLOCKING, 0, 0,
                 "a plain receive; one started before its message is sent, or after it has arrived; one after a "
                 "probe has found the message; or one from any rank, with any tag, or both"},
                HK_QUEUE_OPTIONS},

@@ -57,18 +57,18 @@ static void wait_until(hk_ctx_t *ctx, uint64_t end_ns)
 
 hk_status_t hk_start_together(hk_run_t *run)
 {
+    return run->ctx->rank > 1 ? HK_OK : hk_start_pair(run, 1 - run->ctx->rank, run->ctx->rank == 0);
+}
+
+hk_status_t hk_start_pair(hk_run_t *run, int peer, bool begins)
+{
     enum { TRIPS = 3 };
     hk_ctx_t *ctx = run->ctx;
-    const int peer = 1 - ctx->rank;
-    const bool begins = ctx->rank == 0;
     const hk_transport_t *tp = ctx->tp;
     const uint64_t longer = (tp->caps & HK_CAP_SYNCHRONOUS) != 0 ? 1 : 0;
     hk_run_t empty = *run;
     empty.bytes = 0;
     uint64_t least_ns = UINT64_MAX;
-    if (ctx->rank > 1) {
-        return HK_OK;
-    }
     HK_TRY(hk_round_trips(&empty, peer, begins, 1));
     for (int trip = 0; trip < TRIPS; trip++) {
         const uint64_t start_ns = tp->now_ns(ctx);

@@ -31,4 +31,7 @@ hk_status_t hk_roles_meet_in(const hk_run_t *run, const int64_t *option);
  * half a round trip longer. */
 hk_status_t hk_start_together(hk_run_t *run);
 
+/* The same of any pair: the rank that begins is rank 0 above. */
+hk_status_t hk_start_pair(hk_run_t *run, int peer, bool begins);
+
 #endif
