@@ -4,7 +4,6 @@
  * the data into a buffer, sends that, receives into another one, and copies the data out of it; "none" sends as many
  * bytes without gaps. "auto" is the library's where it has types, else by hand. The first over the second is the worth
  * of the library's types, over the third their cost. */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,7 +68,7 @@ static bool datatype_fits(const hk_run_t *run, char *why, size_t len)
     snprintf(why, len,
              "the places of %zu blocks, one each %zu B, do not fit 32 bits: take a smaller stride=", layout.blocks,
              layout.stride_bytes);
-    return layout.blocks * layout.stride_bytes / HK_LAYOUT_WORD <= INT_MAX && hk_roles_fit(run, why, len);
+    return layout.blocks * layout.stride_bytes / HK_LAYOUT_WORD <= INT32_MAX && hk_roles_fit(run, why, len);
 }
 
 static hk_plan_t datatype_plan(const hk_run_t *run)

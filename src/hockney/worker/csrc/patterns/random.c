@@ -3,14 +3,12 @@
  * In ring, all ranks form a ring in random order, and each sends to the next and receives from the previous one. The
  * draws are the same on all ranks and in all measurements, made before the samples, and begin anew after `period`
  * repetitions. The time is the mean of all ranks or the slowest rank's, in two-way half of it. */
-#include <stdlib.h>
-
 #include "flow.h"
 
 enum { RANDOM_WAY, RANDOM_TIME };
 enum { RANDOM_ONE_WAY, RANDOM_TWO_WAY, RANDOM_RING };
 enum { RANDOM_PERIOD = 64, RANDOM_PERIOD_MANY = 8, RANDOM_MANY = 256 /* ranks */ };
-enum { RANDOM_PLACES = 8 }; /* where the messages of a repetition are received, in turn */
+enum { RANDOM_SEED = 1, RANDOM_PLACES = 8 }; /* where the messages of a repetition are received, in turn */
 
 /* What a rank does in a step. In a ring it receives from another rank than it sends to. */
 typedef struct random_step {
@@ -19,29 +17,14 @@ typedef struct random_step {
 
 typedef struct random_state {
     uint64_t count; /* repetitions so far */
-    size_t *first;  /* [period + 1] the first step of each repetition */
-    random_step_t *step;
     size_t places;
+    size_t first[RANDOM_PERIOD + 1]; /* the first step of each repetition */
+    random_step_t step[];            /* then, of a ring, room for the order of all ranks */
 } random_state_t;
 
 static uint64_t random_period(const hk_ctx_t *ctx)
 {
     return ctx->size <= RANDOM_MANY ? RANDOM_PERIOD : RANDOM_PERIOD_MANY;
-}
-
-static hk_plan_t random_plan(const hk_run_t *run)
-{
-    static const hk_timed_t timed[] = {HK_TIMED_MEAN, HK_TIMED_SLOWEST};
-    const uint64_t ways = run->option[RANDOM_WAY] == RANDOM_TWO_WAY ? 2 : 1, size = (uint64_t)run->ctx->size;
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = hk_flow_places(run->bytes, RANDOM_PLACES) * run->bytes,
-                       .reqs_count = 1,
-                       .state_bytes = sizeof(random_state_t),
-                       .bytes_per_rep = ways * size * run->bytes,
-                       .messages_per_rep = ways * size,
-                       .divisor = ways,
-                       .timed = timed[run->option[RANDOM_TIME]],
-                       .period = random_period(run->ctx)};
 }
 
 /* ---- the draws --------------------------------------------------------------------------------------------------- */
@@ -88,49 +71,52 @@ static size_t random_ring(const hk_run_t *run, uint64_t *state, int *order, rand
     while (order[at] != run->ctx->rank) {
         at++;
     }
-    if (step_p != NULL) {
-        *step_p = (random_step_t){.to = order[(at + 1) % size], .from = order[(at + size - 1) % size]};
-    }
+    *step_p = (random_step_t){.to = order[(at + 1) % size], .from = order[(at + size - 1) % size]};
     return 1;
 }
 
-/* All repetitions' steps; without room for them, only their numbers. */
-static void random_fill_in(const hk_run_t *run, int *order, size_t *first, random_step_t *step)
+/* What this rank needs for its steps of all repetitions. */
+static size_t random_steps_bytes(const hk_run_t *run)
 {
-    uint64_t draws = 1;
-    for (uint64_t i = 0; i < random_period(run->ctx); i++) {
-        random_step_t *at = step != NULL ? step + first[i] : NULL;
-        first[i + 1] = first[i] + (run->option[RANDOM_WAY] == RANDOM_RING ? random_ring(run, &draws, order, at)
-                                                                          : random_pairs(run, &draws, at));
+    const uint64_t period = random_period(run->ctx);
+    uint64_t draws = RANDOM_SEED;
+    size_t steps = 0;
+    if (run->option[RANDOM_WAY] == RANDOM_RING) {
+        return (size_t)period * sizeof(random_step_t) + (size_t)run->ctx->size * sizeof(int);
     }
+    for (uint64_t i = 0; i < period; i++) {
+        steps += random_pairs(run, &draws, NULL);
+    }
+    return steps * sizeof(random_step_t);
 }
 
-static hk_status_t random_finish(hk_run_t *run)
+static hk_plan_t random_plan(const hk_run_t *run)
 {
-    random_state_t *state = run->state;
-    free(state->first);
-    free(state->step);
-    return HK_OK;
+    static const hk_timed_t timed[] = {HK_TIMED_MEAN, HK_TIMED_SLOWEST};
+    const uint64_t ways = run->option[RANDOM_WAY] == RANDOM_TWO_WAY ? 2 : 1, size = (uint64_t)run->ctx->size;
+    return (hk_plan_t){.out_bytes = run->bytes,
+                       .in_bytes = hk_flow_places(run->bytes, RANDOM_PLACES) * run->bytes,
+                       .reqs_count = 1,
+                       .state_bytes = sizeof(random_state_t) + random_steps_bytes(run),
+                       .bytes_per_rep = ways * size * run->bytes,
+                       .messages_per_rep = ways * size,
+                       .divisor = ways,
+                       .timed = timed[run->option[RANDOM_TIME]],
+                       .period = random_period(run->ctx)};
 }
 
 static hk_status_t random_prepare(hk_run_t *run)
 {
     random_state_t *state = run->state;
-    const size_t period = (size_t)random_period(run->ctx);
-    int *order = calloc((size_t)run->ctx->size, sizeof *order);
+    const uint64_t period = random_period(run->ctx);
+    int *order = (int *)(void *)(state->step + period);
+    uint64_t draws = RANDOM_SEED;
     state->places = hk_flow_places(run->bytes, RANDOM_PLACES);
-    state->first = calloc(period + 1, sizeof *state->first);
-    if (order != NULL && state->first != NULL) {
-        random_fill_in(run, order, state->first, NULL);
-        state->step = calloc(state->first[period] + 1, sizeof *state->step);
-    }
-    if (state->step != NULL) {
-        random_fill_in(run, order, state->first, state->step);
-    }
-    free(order);
-    if (state->step == NULL) {
-        free(state->first);
-        return hk_fail(HK_ERR_MEMORY, run->ctx->rank, "no memory for random pairs");
+    for (uint64_t i = 0; i < period; i++) {
+        random_step_t *at = state->step + state->first[i];
+        const bool is_ring = run->option[RANDOM_WAY] == RANDOM_RING;
+        state->first[i + 1] =
+            state->first[i] + (is_ring ? random_ring(run, &draws, order, at) : random_pairs(run, &draws, at));
     }
     return HK_OK;
 }
@@ -207,7 +193,6 @@ const hk_pattern_t hk_pattern_random = {
                {"time", "mean|slowest", 0, 0, 0, "whose time counts"}},
     .plan = random_plan,
     .prepare = random_prepare,
-    .finish = random_finish,
     .repeat = random_repeat,
     .expected = random_expected,
 };
