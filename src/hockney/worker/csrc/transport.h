@@ -261,8 +261,8 @@ typedef struct hk_transport {
      * HK_CAP_NONBLOCKING. */
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
-    /* ---- matching: a message has a tag, from 0 to HK_TAG_MAX; one of send and isend has 0. A receive takes the oldest
-     * message that is under way to this rank, and that no older receive takes ------------------------------------- */
+    /* ---- matching: a message has a tag, from 0 to HK_TAG_MAX; one of send and isend has 0, and recv, irecv and probe
+     * take only those. Of the messages that match, a receive takes the oldest ------------------------------------- */
 
     /* Pass these as `peer` or `tag` to receive from any rank, or with any tag. Required with HK_CAP_MATCHING. */
     int any_source, any_tag;
