@@ -18,7 +18,7 @@ LATENCY.remove("get")
 LATENCY.remove("clocks")  # keeps the shortest of its exchanges, so that a late start does no harm
 LATENCY.remove("owd")  # of two ranks alone, whose exchanges bring them together
 STREAMS = ["oneway", "bisection", "pairs"]
-BOTH_ACT = ["twoway"]
+BOTH_ACT = ["twoway", "pingping"]
 
 
 def what_rank_0_does(pattern: str, ranks: int) -> list[tuple[str, int]]:
