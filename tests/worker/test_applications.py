@@ -45,6 +45,7 @@ def steady(pattern: str, ranks: int, size: int = BYTES, **options: Any) -> float
         ("halo3d", 8, 6, {}),
         ("halo3d", 12, 6, {}),
         ("halo3d", 4, 4, {}),
+        ("halo4d", 16, 8, {}),
     ],
 )
 def test_a_halo_is_its_sends_the_way_and_its_receives(
@@ -126,7 +127,7 @@ def test_a_parameter_server_waits_for_all_workers_and_answers_them_in_turn(worke
     ("pattern", "ranks", "messages"),
     [
         ("halo2d", 6, 24), ("halo2d", 7, 14), ("halo2d", 36, 144), ("halo3d", 30, 180), ("halo3d", 27, 162),
-        ("halo3d", 7, 14), ("sweep", 6, 4 * 8 * (2 * 2 + 3 * 1)), ("sweep", 16, 4 * 8 * 24),
+        ("halo3d", 7, 14), ("halo4d", 24, 192), ("halo4d", 7, 14), ("sweep", 6, 4 * 8 * (2 * 2 + 3 * 1)), ("sweep", 16, 4 * 8 * 24),
     ],
 )  # fmt: skip
 def test_grids_are_near_square(pattern: str, ranks: int, messages: int) -> None:
