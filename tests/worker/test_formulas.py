@@ -117,10 +117,14 @@ CASES = [
 ]
 
 
+def needed_by(row: dict[str, Any]) -> set[str]:
+    return {*row["needs"], *(["payload"] if row["payload"] else [])}
+
+
 def plain_case(row: dict[str, Any]) -> Case:
     """Of a pattern that has no case above: as it describes itself, with the rate on the page if that names it."""
     least, most, step = row["ranks"]
-    needed = {*row["needs"], *(["payload"] if row["payload"] else [])}
+    needed = needed_by(row)
     transport = next(transport["name"] for transport in DESCRIPTION["transports"] if needed <= {*transport["caps"]})
     parts = [part for _, formula in table("figure | formula") for part in formula.split("; ")]
     named = [part for part in parts if f"`{row['name']}`" in part]
@@ -131,11 +135,25 @@ def plain_case(row: dict[str, Any]) -> Case:
     )
 
 
-CASES += [plain_case(row) for row in DESCRIPTION["patterns"] if row["name"] not in {case.pattern for case in CASES}]
+# Only libraries offer what these need: test_threads.py, test_point_to_point.py and others measure them.
+OF_LIBRARIES = {
+    row["name"]: row["timed"]
+    for row in DESCRIPTION["patterns"]
+    if not any(needed_by(row) <= {*transport["caps"]} for transport in DESCRIPTION["transports"])
+}
+KNOWN = {*OF_LIBRARIES, *(case.pattern for case in CASES)}
+CASES += [plain_case(row) for row in DESCRIPTION["patterns"] if row["name"] not in KNOWN]
 TIMED = {
     "source": "root", "rank 0": "root", "as ": "root", "slower side": "slowest", "slowest rank": "slowest",
-    "mean of ranks": "mean", "mean of the sources": "sources",
+    "mean of ranks": "mean", "mean of all threads": "mean", "mean of the sources": "sources",
 }  # fmt: skip
+
+
+def timed_ranks(text: str) -> str:
+    """The words for the ranks whose time counts, with which a cell begins."""
+    who = re.match("|".join(sorted(TIMED, key=len, reverse=True)), text)
+    assert who, text
+    return who[0]
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +187,10 @@ def one_way(case: Case) -> dict[str, Any]:
 
 
 def test_every_pattern_and_every_rate_on_the_page_has_a_case() -> None:
-    assert {case.pattern for case in CASES} == set(DEFAULTS) == {row[0] for row in TIMES}
+    assert {case.pattern for case in CASES} | {*OF_LIBRARIES} == set(DEFAULTS) == {row[0] for row in TIMES}
+    for name, timed in OF_LIBRARIES.items():
+        who = timed_ranks(next(row[2] for row in TIMES if row[0] == name))
+        assert TIMED[who] == timed, name
     assert {case.rate for case in CASES if case.rate} == set(RATES)
     for figure, formula in table("figure | formula"):
         assert any(rate in formula for rate in RATES), figure
@@ -181,10 +202,9 @@ def test_the_page_names_the_timed_ranks_the_divisor_and_the_bytes_of_a_rate(
 ) -> None:
     case, answer = CASES[place], answers[place]
     text = next(row[2] for row in TIMES if row[0] == case.pattern)
-    who = re.match("|".join(sorted(TIMED, key=len, reverse=True)), text)
-    assert who, text
+    who = timed_ranks(text)
     source = case.options.get("source", 0)
-    assert answer["timed"] == (f"rank {source}" if source and who[0] == "source" else TIMED[who[0]])
+    assert answer["timed"] == (f"rank {source}" if source and who == "source" else TIMED[who])
     options = {**DEFAULTS[case.pattern], **case.options}
     divisor = re.search(r" / (\(2 × `\w+`\)|`\w+`|\d+)", text)
     factors = re.findall(r"\d+|`\w+`", divisor[1]) if divisor else []

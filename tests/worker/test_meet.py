@@ -13,7 +13,12 @@ from hockney.worker.build import build_worker
 
 SAMPLES = 3
 # Each of their samples begins when both ends have met; the target of a get takes no part.
-LATENCY = [row["name"] for row in DESCRIPTION["patterns"] if not row["stream"] and row["ranks"][0] == 2]
+SHM = next(row for row in DESCRIPTION["transports"] if row["name"] == "shm")
+LATENCY = [
+    row["name"]
+    for row in DESCRIPTION["patterns"]
+    if not row["stream"] and row["ranks"][0] == 2 and {*row["needs"]} <= {*SHM["caps"]}
+]
 LATENCY.remove("get")
 LATENCY.remove("clocks")  # keeps the shortest of its exchanges, so that a late start does no harm
 LATENCY.remove("owd")  # of two ranks alone, whose exchanges bring them together

@@ -135,11 +135,10 @@ def test_threads_have_neighbours_at_a_distance(mpi: Library, name: str) -> None:
 
 
 @EVERY_MPI
-@pytest.mark.parametrize(
-    ("threads", "receivers"), matrix([(1, 2), (2, 2), (3, 2), (1, 4), (4, 1)], short=[(1, 2), (3, 2)])
-)
-def test_any_thread_of_a_pool_answers(mpi: Library, threads: int, receivers: int) -> None:
+@pytest.mark.parametrize("team", matrix([(1, 2), (2, 2), (3, 2), (1, 4), (4, 1)], short=[(1, 2), (3, 2)]), ids=str)
+def test_any_thread_of_a_pool_answers(mpi: Library, team: tuple[int, int]) -> None:
     """As in osu_latency_mt, where one thread sends and two answer."""
+    threads, receivers = team
     with WorkerSession(job(mpi, "mpi:threads")) as session:
         session.hello()
         for match in ("all", "any-source", "any-tag", "any"):
