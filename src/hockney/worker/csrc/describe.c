@@ -52,7 +52,7 @@ static void put_pattern(hk_answer_t *answer, const hk_pattern_t *pattern)
     hk_answer_bool(answer, "once", pattern->once);
     hk_answer_string(answer, "timed", hk_timed_names[pattern->timed]);
     hk_answer_bool(answer, "sized", !pattern->unsized);
-    hk_answer_bool(answer, "payload", pattern->expected != NULL || pattern->verdict != NULL);
+    hk_answer_bool(answer, "payload", pattern->expected != NULL || pattern->check != NULL || pattern->verdict != NULL);
     hk_answer_string(answer, "law", laws[pattern->law]);
     hk_answer_string(answer, "links", links[pattern->links]);
     hk_answer_string(answer, "alone", pattern->alone);

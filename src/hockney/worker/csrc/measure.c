@@ -191,8 +191,12 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
     if ((run->ctx->tp->caps & HK_CAP_LOSSY) != 0) {
         HK_TRY(has_lost(bench, lost, &some_lost));
     }
+    if (pattern->collect != NULL) {
+        HK_TRY(pattern->collect(run));
+        HK_TRY(hk_sync(run->ctx));
+    }
     hk_expected_t block;
-    for (size_t i = 0; pattern->expected(run, i, &block); i++) {
+    for (size_t i = 0; pattern->expected != NULL && pattern->expected(run, i, &block); i++) {
         size_t wrong = 0;
         const unsigned char *in = run->in + block.in_offset;
         if (has_arrived(bench, in, &block, seed, &wrong)) {
@@ -205,7 +209,8 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
             return HK_ERR_CORRUPT;
         }
     }
-    return HK_OK;
+    const bool is_right = pattern->check == NULL || pattern->check(run, seed, &result->account.fault);
+    return is_right ? HK_OK : HK_ERR_CORRUPT;
 }
 
 /* One more repetition with new data, untimed, and a check of every byte that must have arrived. */
@@ -258,7 +263,8 @@ static hk_status_t probe_machine(hk_bench_t *bench, hk_probe_t *probe_p, double 
 static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
     const hk_pattern_t *pattern = run->pattern;
-    const bool carries = pattern->expected != NULL && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
+    const bool is_checked = pattern->expected != NULL || pattern->check != NULL;
+    const bool carries = is_checked && (bench->ctx->tp->caps & HK_CAP_PAYLOAD) != 0;
     result->floor_kind = kind_of_floor(bench);
     hk_status_t status = probe_machine(bench, &result->before, &result->account.pace_before_ns);
     if (status == HK_OK) {

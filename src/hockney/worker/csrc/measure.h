@@ -19,13 +19,6 @@ typedef struct hk_bench {
     bool oversubscribed; /* more ranks than CPUs: no pace, as it would measure time slices */
 } hk_bench_t;
 
-/* A payload that differs from what was sent. */
-typedef struct hk_fault {
-    int32_t rank, from; /* rank -1: no fault; from HK_FROM_ALL: the block is a sum */
-    uint64_t offset;    /* in the message */
-    unsigned char expected, found;
-} hk_fault_t;
-
 /* One rank's data about one point. */
 typedef struct hk_account {
     uint64_t cpu_user_ns, cpu_system_ns, wall_ns; /* over all samples */

@@ -102,6 +102,13 @@ typedef struct hk_expected {
     hk_reduction_t reduction;
 } hk_expected_t;
 
+/* A payload that differs from what was sent. */
+typedef struct hk_fault {
+    int32_t rank, from; /* rank -1: no fault; from HK_FROM_ALL: the block is a sum */
+    uint64_t offset;    /* in the message */
+    unsigned char expected, found;
+} hk_fault_t;
+
 typedef struct hk_pattern {
     const char *name;
     const char *summary;
@@ -167,6 +174,13 @@ typedef struct hk_pattern {
     /* The i-th block that this rank must have received; false: there are no more. Optional: absent means that the
      * pattern carries no payload. */
     bool (*expected)(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
+
+    /* Where blocks cannot say what must have arrived: `check` compares after the repetition that is verified, with the
+     * seed of its data. False: *fault_p says where. `collect` comes before, on all ranks, and may move data to the rank
+     * that checks; all synchronise after it. Optional, both: absent means that `expected` says all, and that every rank
+     * has what it checks. */
+    hk_status_t (*collect)(hk_run_t *run);
+    bool (*check)(const hk_run_t *run, uint64_t seed, hk_fault_t *fault_p);
 
     /* The i-th counter of this rank since prepare; false: there are no more. Optional: absent means none. */
     bool (*counter)(const hk_run_t *run, size_t i, hk_counter_t *counter_p);

@@ -62,7 +62,22 @@
     X(putpong)                   \
     X(put)                       \
     X(get)                       \
+    X(putpairs)                  \
+    X(getpairs)                  \
     X(putring)                   \
+    X(getring)                   \
+    X(putfan)                    \
+    X(getfan)                    \
+    X(putall)                    \
+    X(getall)                    \
+    X(putexchange)               \
+    X(getexchange)               \
+    X(accumulate)                \
+    X(get_accumulate)            \
+    X(fetch_and_op)              \
+    X(compare_and_swap)          \
+    X(passive)                   \
+    X(window)                    \
     X(pushfarm)                  \
     X(pullfarm)                  \
     X(robpush)                   \
@@ -130,6 +145,9 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     X(mpi_buffered)         \
     X(mpi_persistent)       \
     X(mpi_rma)              \
+    X(mpi_rma_create)       \
+    X(mpi_rma_dynamic)      \
+    X(mpi_rma_shared)       \
     X(mpi_threads)          \
     X(mpi_startup)
 // clang-format on

@@ -35,6 +35,11 @@
  * SEND         send and recv. Messages between two ranks stay in order; both ranks pass the same size.
  * NONBLOCKING  isend, irecv and wait_all. While a rank waits, all its requests make progress.
  * ONE_SIDED    put, get, quiet and wait_word, on memory from alloc.
+ * DEFERRED     put_start and get_start: several puts and gets under way at once.
+ * EPOCHS       make_epoch: other synchronisations than quiet; has_epoch says which.
+ * ATOMICS      make_atomic: atomic operations on a peer's memory; has_atomic says which.
+ * SIGNAL       put_signal: a put that tells its target of its end.
+ * WINDOWS      use_window: memory that becomes accessible to all ranks, and ceases to be.
  * PAYLOAD      the bytes really arrive, so they are verified.
  * THREADS      ranks are threads of one process.
  * SPINS        waits use the CPU: if oversubscribed, times measure the scheduler.
@@ -58,6 +63,11 @@
     X(SEND,        "send",        "send and receive")               \
     X(NONBLOCKING, "nonblocking", "several messages under way at once") \
     X(ONE_SIDED,   "one_sided",   "put and get")                    \
+    X(DEFERRED,    "deferred",    "puts and gets that complete later") \
+    X(EPOCHS,      "epochs",      "epochs of access")               \
+    X(ATOMICS,     "atomics",     "atomic operations on a peer's memory") \
+    X(SIGNAL,      "signal",      "a put with a signal")            \
+    X(WINDOWS,     "windows",     "memory made accessible to peers while it runs") \
     X(PAYLOAD,     "payload",     "messages that really arrive")    \
     X(THREADS,     "threads",     "ranks that are threads of one process") \
     X(SPINS,       "spins",       "waits that use the CPU")         \
@@ -110,6 +120,8 @@ struct hk_startup;
 struct hk_layout;
 
 enum { HK_TAG_MAX = 16384 }; /* the largest tag of a message */
+struct hk_epoch;
+struct hk_atomic;
 
 /* A sum that grows during the life of a rank: messages lost, calls that would have blocked, ns of computing. Results
  * report the growth over the timed samples. A mean takes two counters. */
@@ -319,6 +331,36 @@ typedef struct hk_transport {
     /* Wait until an aligned 8-byte word in this rank's memory, written by a peer's put, has this value. Required
      * with HK_CAP_ONE_SIDED. */
     hk_status_t (*wait_word)(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
+
+    /* Start a put or a get: the local buffer stays in use until quiet, or until the end of an epoch. A put may still
+     * read it, a get still write it. Required with HK_CAP_DEFERRED. */
+    hk_status_t (*put_start)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes);
+    hk_status_t (*get_start)(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes);
+
+    /* put_start; when all of it is at the peer, the word `signal` there, for which it may wait_word, becomes value.
+     * Required with HK_CAP_SIGNAL. */
+    hk_status_t (*put_signal)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes,
+                              uint64_t *signal, uint64_t value);
+
+    /* Whether the transport has this kind of epoch (onesided.h; never asked for HK_EPOCH_QUIET); if not, why[0..len)
+     * holds what it lacks, to complete "NAME has no …". Required with HK_CAP_EPOCHS. */
+    bool (*has_epoch)(const struct hk_transport *tp, int kind, char *why, size_t len);
+
+    /* Prepare the epoch for its repetitions, untimed, on all ranks: sets begin, end and own. Until drop_epoch, also on
+     * all ranks, memory from that alloc is accessed within such epochs only. Required with HK_CAP_EPOCHS. */
+    hk_status_t (*make_epoch)(hk_ctx_t *ctx, struct hk_epoch *epoch);
+    hk_status_t (*drop_epoch)(hk_ctx_t *ctx, struct hk_epoch *epoch);
+
+    /* As has_epoch, of an atomic operation: sets start and own in make_atomic, untimed. Required with
+     * HK_CAP_ATOMICS. */
+    bool (*has_atomic)(const struct hk_transport *tp, const struct hk_atomic *atomic, char *why, size_t len);
+    hk_status_t (*make_atomic)(hk_ctx_t *ctx, struct hk_atomic *atomic);
+
+    /* Make size_bytes of memory accessible to all ranks: `memory`, or new memory where the transport allocates it. If
+     * is_used, copy the first byte of local to it by a put of this rank, between two synchronisations of all, and store
+     * what arrived as the first byte of `memory`. Then make it private again. All ranks call it; timed. Required with
+     * HK_CAP_WINDOWS. */
+    hk_status_t (*use_window)(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used);
 
     /* ---- collectives (collective.h) --------------------------------------------------------------------------- */
 

@@ -1,19 +1,54 @@
-/* Ping-pong of puts (ping_pong of the Cray T3D report): the source writes into the memory of the target, which waits
- * for the last word and writes the same number of bytes back. The time is half a round trip on the source.
+/* Ping-pong of puts (ping_pong of the Cray T3D report): the source writes into the memory of the target, which notices
+ * and writes the same number of bytes back. The time is half a round trip on the source.
  *
- * The last word holds the number of the round trip, so no stale value matches. */
+ * How a rank notices: sync=word: it waits for the last word, which holds the number of the round trip, so that no stale
+ * value matches. signal: for a word that the put writes when it has ended. fence, pscw: at the end of an epoch, as in
+ * osu_put_latency. */
+#include <stdio.h>
+
+#include "epoch.h"
 #include "puts.h"
 #include "roundtrip.h"
 
-/* The number of the last round trip since the first repetition. */
+enum { PUTPONG_SYNC = HK_ROLE_TARGET + 1 };
+enum { PUTPONG_WORD, PUTPONG_SIGNAL, PUTPONG_FENCE, PUTPONG_FENCES, PUTPONG_PSCW };
+enum { PUTPONG_SIGNAL_AWAY_BYTES = 128 }; /* behind the message: no line, nor its neighbour, has both */
+
 typedef struct trips {
-    uint64_t number;
+    uint64_t number; /* of the last round trip since the first repetition */
+    int peer;
+    hk_epoch_t there, back; /* of the source's access, and of the target's */
 } trips_t;
+
+static hk_epoch_kind_t putpong_epoch(const hk_run_t *run)
+{
+    switch (run->option[PUTPONG_SYNC]) {
+    case PUTPONG_FENCE:
+        return HK_EPOCH_FENCE;
+    case PUTPONG_FENCES:
+        return HK_EPOCH_FENCES;
+    case PUTPONG_PSCW:
+        return HK_EPOCH_PSCW;
+    default:
+        return HK_NO_EPOCH;
+    }
+}
+
+static bool putpong_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    if (run->option[PUTPONG_SYNC] == PUTPONG_SIGNAL && (tp->caps & HK_CAP_SIGNAL) == 0) {
+        snprintf(why, len, "%s has no put with a signal%s; sync=word does without", tp->name,
+                 strncmp(tp->name, "shmem", 5) == 0 ? ", which came with OpenSHMEM 1.5" : "");
+        return false;
+    }
+    return hk_roles_fit(run, why, len) && hk_epoch_fits(run, putpong_epoch(run), why, len);
+}
 
 static hk_plan_t putpong_plan(const hk_run_t *run)
 {
     return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
+                       .in_bytes = run->bytes + PUTPONG_SIGNAL_AWAY_BYTES + HK_WORD_BYTES,
                        .state_bytes = sizeof(trips_t),
                        .bytes_per_rep = 2 * run->bytes,
                        .messages_per_rep = 2,
@@ -21,7 +56,7 @@ static hk_plan_t putpong_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long)
+static inline hk_status_t putpong_round_trips(hk_run_t *run, uint64_t reps, bool is_long)
 {
     const int source = hk_source(run->option);
     const int target = hk_target(run->option);
@@ -42,37 +77,111 @@ static inline hk_status_t round_trips(hk_run_t *run, uint64_t reps, bool is_long
     return run->ctx->tp->quiet(run->ctx);
 }
 
+static hk_status_t putpong_signal_trips(hk_run_t *run, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    trips_t *trips = run->state;
+    uint64_t *signal = (uint64_t *)(void *)(run->in + run->bytes + PUTPONG_SIGNAL_AWAY_BYTES);
+    const bool begins = ctx->rank == hk_source(run->option);
+    const uint64_t end = trips->number + reps;
+    for (uint64_t number = trips->number + 1; number <= end && trips->peer >= 0; number++) {
+        HK_TRY(begins ? tp->put_signal(ctx, trips->peer, run->in, run->out, run->bytes, signal, number) : HK_OK);
+        HK_TRY(tp->wait_word(ctx, signal, number));
+        HK_TRY(!begins ? tp->put_signal(ctx, trips->peer, run->in, run->out, run->bytes, signal, number) : HK_OK);
+    }
+    trips->number = end;
+    return tp->quiet(ctx);
+}
+
+/* This rank's side of one epoch. */
+static inline hk_status_t putpong_one_way(hk_run_t *run, hk_epoch_t *epoch)
+{
+    hk_ctx_t *ctx = run->ctx;
+    HK_TRY(epoch->begin != NULL ? epoch->begin(ctx, epoch) : HK_OK);
+    if (epoch->to_count > 0) {
+        HK_TRY(ctx->tp->put_start(ctx, epoch->to[0], run->in, run->out, run->bytes));
+    }
+    return epoch->end(ctx, epoch);
+}
+
+static hk_status_t putpong_epoch_trips(hk_run_t *run, uint64_t reps)
+{
+    trips_t *trips = run->state;
+    const bool takes_part = hk_takes_part(&trips->there);
+    for (uint64_t i = 0; i < reps && takes_part; i++) {
+        HK_TRY(putpong_one_way(run, &trips->there));
+        HK_TRY(putpong_one_way(run, &trips->back));
+    }
+    return HK_OK;
+}
+
 static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)
 {
-    return run->bytes == HK_WORD_BYTES ? round_trips(run, reps, false) : round_trips(run, reps, true);
+    switch (run->option[PUTPONG_SYNC]) {
+    case PUTPONG_WORD:
+        return run->bytes == HK_WORD_BYTES ? putpong_round_trips(run, reps, false)
+                                           : putpong_round_trips(run, reps, true);
+    case PUTPONG_SIGNAL:
+        return putpong_signal_trips(run, reps);
+    default:
+        return putpong_epoch_trips(run, reps);
+    }
 }
 
-/* Exchange one word, for the same reason as hk_meet. The rest of a message is not needed. */
+static hk_status_t putpong_prepare(hk_run_t *run)
+{
+    trips_t *trips = run->state;
+    const int rank = run->ctx->rank;
+    const bool begins = rank == hk_source(run->option);
+    trips->peer = hk_role_peer(rank, run->option);
+    const hk_epoch_t access = {.kind = putpong_epoch(run), .to = &trips->peer, .to_count = 1, .memory = run->in};
+    const hk_epoch_t accessed = {.kind = access.kind, .from = &trips->peer, .from_count = 1, .memory = run->in};
+    const hk_epoch_t idle = {.kind = access.kind, .memory = run->in};
+    trips->there = trips->peer < 0 ? idle : begins ? access : accessed;
+    trips->back = trips->peer < 0 ? idle : begins ? accessed : access;
+    HK_TRY(hk_epoch_make(run->ctx, &trips->there));
+    return hk_epoch_make(run->ctx, &trips->back);
+}
+
+static hk_status_t putpong_finish(hk_run_t *run)
+{
+    trips_t *trips = run->state;
+    HK_TRY(hk_epoch_drop(run->ctx, &trips->back));
+    return hk_epoch_drop(run->ctx, &trips->there);
+}
+
+/* Exchange one word, for the same reason as hk_meet. The rest of a message is not needed. Epochs meet by themselves. */
 static hk_status_t putpong_meet(hk_run_t *run)
 {
-    return round_trips(run, 1, false);
+    return run->option[PUTPONG_SYNC] == PUTPONG_WORD ? putpong_round_trips(run, 1, false) : putpong_repeat(run, 1);
 }
 
-/* All except the last word, which the wait has verified. */
+/* All, but for the last word where the wait has verified it. */
 static bool putpong_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
-    *expected_p = (hk_expected_t){.size_bytes = run->bytes - HK_WORD_BYTES, .from_rank = peer};
+    const size_t word_bytes = run->option[PUTPONG_SYNC] == PUTPONG_WORD ? HK_WORD_BYTES : 0;
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes - word_bytes, .from_rank = peer};
     return i == 0 && peer >= 0;
 }
 
 const hk_pattern_t hk_pattern_putpong = {
     .name = "putpong",
     .kind = HK_KIND_ONE_SIDED,
-    .summary = "one put back and forth between two ranks, each waiting for the last word; half the round trip",
+    .summary = "one put back and forth between two ranks, each waiting until it is there; half the round trip",
     .needs = HK_CAP_ONE_SIDED,
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .grain_bytes = HK_WORD_BYTES,
-    .option = {HK_ROLES_OPTIONS},
-    .fits = hk_roles_fit,
+    .option = {HK_ROLES_OPTIONS,
+               {"sync", "word|signal|fence|fences|pscw", PUTPONG_WORD, 0, 0,
+                "how a rank notices a put: its last word, a signal at its end, or the end of an epoch"}},
+    .fits = putpong_fits,
     .plan = putpong_plan,
+    .prepare = putpong_prepare,
+    .finish = putpong_finish,
     .meet = putpong_meet,
     .repeat = putpong_repeat,
     .expected = putpong_expected,

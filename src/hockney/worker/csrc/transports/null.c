@@ -113,7 +113,8 @@ static hk_status_t null_open_thread(hk_ctx_t *ctx, int number, hk_apart_t apart,
 }
 
 const hk_transport_t hk_transport_null = {
-    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_STREAM | HK_CAP_PROBE | HK_CAP_MULTIPLE,
+    .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_STREAM | HK_CAP_PROBE |
+            HK_CAP_MULTIPLE,
     .name = "null",
     .summary = "sends nothing: the cost of the harness itself",
     .open = null_open,
@@ -129,6 +130,8 @@ const hk_transport_t hk_transport_null = {
     .wait_all = null_wait_all,
     .put = null_put,
     .get = null_get,
+    .put_start = null_put,
+    .get_start = null_get,
     .quiet = null_quiet,
     .wait_word = null_wait_word,
     .write_some = null_write,

@@ -11,14 +11,17 @@
     .probe = hk_channel_probe, .isend = hk_channel_isend, .irecv = hk_channel_irecv, .wait_all = hk_channel_wait_all,  \
     .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
-/* Hooks for one-sided access, where a put is a plain copy. */
+/* Hooks for one-sided access, where a put is a plain copy, also one that is only started. */
+#define ONE_SIDED_CAPS (HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_ATOMICS | HK_CAP_SIGNAL)
 #define CHANNEL_ONE_SIDED                                                                                              \
-    .put = hk_channel_put, .get = hk_channel_get, .quiet = hk_channel_quiet, .wait_word = hk_channel_wait_word
+    .put = hk_channel_put, .get = hk_channel_get, .put_start = hk_channel_put, .get_start = hk_channel_get,            \
+    .quiet = hk_channel_quiet, .wait_word = hk_channel_wait_word, .put_signal = hk_channel_put_signal,                 \
+    .has_atomic = hk_channel_has_atomic, .make_atomic = hk_channel_make_atomic
 
 const hk_transport_t hk_transport_shm = {
     CHANNEL_HOOKS,
     CHANNEL_ONE_SIDED,
-    .caps = CHANNEL_CAPS | HK_CAP_ONE_SIDED,
+    .caps = CHANNEL_CAPS | ONE_SIDED_CAPS,
     .name = "shm",
     .summary = "processes, shared memory",
 };
@@ -33,7 +36,7 @@ const hk_transport_t hk_transport_shm_sync = {
 const hk_transport_t hk_transport_threads = {
     CHANNEL_HOOKS,
     CHANNEL_ONE_SIDED,
-    .caps = CHANNEL_CAPS | HK_CAP_ONE_SIDED | HK_CAP_THREADS,
+    .caps = CHANNEL_CAPS | ONE_SIDED_CAPS | HK_CAP_THREADS,
     .name = "threads",
     .summary = "threads of one process, shared memory",
     .below = "shm",

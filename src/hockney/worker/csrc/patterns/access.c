@@ -1,0 +1,412 @@
+#include "access.h"
+
+#include <stdio.h>
+
+#include "../sync.h"
+#include "distance.h"
+#include "flow.h"
+#include "puts.h"
+#include "roles.h"
+
+enum { PURE_WINDOWS = 20, PLACES_OF_BATCH = 64 };
+
+/* One rank that this one accesses, and where the data go: in `in` there (puts), or here (gets). */
+typedef struct access_target {
+    int peer;
+    size_t at;
+} access_target_t;
+
+typedef struct access_state {
+    uint64_t puts; /* of quiet=seen; first, as puts.h has it */
+    hk_epoch_t epoch;
+    hk_status_t (*start)(hk_ctx_t *ctx, int peer, void *to, const void *from, size_t size_bytes);
+    hk_status_t (*loop)(hk_run_t *run, uint64_t reps);
+    uint64_t window;
+    size_t places;
+    uint64_t pure_ns; /* of one window without computing */
+    double overlaps;
+    int targets_count;
+    access_target_t *target; /* in the room behind, as epoch.to and epoch.from */
+    _Alignas(16) unsigned char room[];
+} access_state_t;
+
+static const hk_access_kind_t *access_kind(const hk_run_t *run)
+{
+    return run->pattern->own;
+}
+
+static int64_t access_option(const hk_run_t *run, int option)
+{
+    return run->option[access_kind(run)->options_at + option];
+}
+
+static hk_epoch_kind_t access_epoch(const hk_run_t *run)
+{
+    return (hk_epoch_kind_t)access_option(run, HK_ACCESS_SYNC);
+}
+
+static int64_t access_quiet(const hk_run_t *run)
+{
+    return access_kind(run)->quiet_at >= 0 ? run->option[access_kind(run)->quiet_at] : HK_QUIET_BATCH;
+}
+
+/* Blocking operations between one rank and another, in loops of their own: on shared memory each takes a few ns. */
+static bool access_is_plain(const hk_run_t *run)
+{
+    const hk_reach_t reach = access_kind(run)->reach;
+    return access_epoch(run) == HK_NO_EPOCH && access_option(run, HK_ACCESS_WINDOW) == 0 &&
+           (reach == HK_REACH_PAIR || reach == HK_REACH_HALVES || reach == HK_REACH_RING);
+}
+
+static size_t access_places(const hk_run_t *run)
+{
+    const size_t window = (size_t)access_option(run, HK_ACCESS_WINDOW);
+    if (access_option(run, HK_ACCESS_PLACES) != 0) {
+        return window > 0 ? window : PLACES_OF_BATCH;
+    }
+    return window > 0 ? hk_flow_places(run->bytes, window) : 1;
+}
+
+/* ---- who accesses whom --------------------------------------------------------------------------------------------
+ */
+
+/* The ranks that this one accesses, or that access it, in order. Two ranks that exchange are each other's both. */
+static int access_peers(const hk_run_t *run, bool accesses, int *peers)
+{
+    const hk_reach_t reach = access_kind(run)->reach;
+    const int rank = run->ctx->rank, size = run->ctx->size;
+    int count = 0;
+    switch (reach) {
+    case HK_REACH_PAIR:
+        peers[0] = accesses ? hk_target(run->option) : hk_source(run->option);
+        return rank == (accesses ? hk_source(run->option) : hk_target(run->option)) ? 1 : 0;
+    case HK_REACH_HALVES:
+        peers[0] = accesses ? rank + size / 2 : rank - size / 2;
+        return (rank < size / 2) == accesses ? 1 : 0;
+    case HK_REACH_RING:
+        peers[0] = accesses ? hk_ring_next(run) : hk_ring_previous(run);
+        return 1;
+    case HK_REACH_EXCHANGE:
+        peers[0] = (rank + size - 1) % size;
+        peers[1] = (rank + 1) % size;
+        return 2;
+    case HK_REACH_FAN:
+    case HK_REACH_ALL:
+        if (reach == HK_REACH_FAN && !accesses) {
+            peers[0] = 0;
+            return rank > 0 ? 1 : 0;
+        }
+        for (int step = 1; step < size && (reach == HK_REACH_ALL || rank == 0); step++) {
+            peers[count++] = (rank + step) % size; /* another target for each rank, so that none is everyone's first */
+        }
+        return count;
+    }
+    return 0;
+}
+
+/* Rooms for peers, of any kind. */
+static size_t access_peers_max(const hk_run_t *run)
+{
+    const size_t size = (size_t)run->ctx->size;
+    return size > 2 ? size : 2;
+}
+
+/* The slot of this rank's `in` for the data of peer i. */
+static size_t access_slot_here(const hk_run_t *run, int i, int peer)
+{
+    return access_kind(run)->reach == HK_REACH_ALL ? (size_t)peer : (size_t)i;
+}
+
+/* The slot of peer i's `in` for this rank's data: its left neighbour's is the first. */
+static size_t access_slot_there(const hk_run_t *run, int i)
+{
+    switch (access_kind(run)->reach) {
+    case HK_REACH_ALL:
+        return (size_t)run->ctx->rank;
+    case HK_REACH_EXCHANGE:
+        return i == 0 ? 1 : 0;
+    default:
+        return 0;
+    }
+}
+
+static size_t access_slots(const hk_run_t *run)
+{
+    const hk_access_kind_t *kind = access_kind(run);
+    const size_t size = (size_t)run->ctx->size;
+    switch (kind->reach) {
+    case HK_REACH_ALL:
+        return size;
+    case HK_REACH_EXCHANGE:
+        return 2;
+    case HK_REACH_FAN:
+        return !kind->reads ? 1 : run->ctx->rank == 0 ? size - 1 : 0;
+    default:
+        return 1;
+    }
+}
+
+static uint64_t access_count(const hk_run_t *run)
+{
+    const uint64_t size = (uint64_t)run->ctx->size;
+    switch (access_kind(run)->reach) {
+    case HK_REACH_PAIR:
+        return 1;
+    case HK_REACH_HALVES:
+        return size / 2;
+    case HK_REACH_RING:
+        return size;
+    case HK_REACH_FAN:
+        return size - 1;
+    case HK_REACH_ALL:
+        return size * (size - 1);
+    case HK_REACH_EXCHANGE:
+        return 2 * size;
+    }
+    return 0;
+}
+
+/* ---- plan ---------------------------------------------------------------------------------------------------------
+ */
+
+static bool access_options_fit(const hk_run_t *run, char *why, size_t len)
+{
+    const bool reads = access_kind(run)->reads, is_blocking = access_epoch(run) == HK_NO_EPOCH;
+    const int64_t window = access_option(run, HK_ACCESS_WINDOW), quiet = access_quiet(run);
+    if (is_blocking && access_option(run, HK_ACCESS_OVERLAP) != 0) {
+        snprintf(why, len, "overlap=yes needs operations that are only started: sync=quiet, or another");
+    } else if (is_blocking && reads && window > 0) {
+        snprintf(why, len, "window=%lld needs gets that are only started: sync=quiet, or another", (long long)window);
+    } else if (quiet != HK_QUIET_BATCH && (!is_blocking || window > 0)) {
+        snprintf(why, len, "quiet is of blocking puts without a window; %s",
+                 is_blocking ? "window=1 completes each" : "with this sync window=1 completes each");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+bool hk_access_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_reach_t reach = access_kind(run)->reach;
+    return (reach != HK_REACH_PAIR || hk_roles_fit(run, why, len)) &&
+           (reach != HK_REACH_RING || hk_ring_fits(run, why, len)) && access_options_fit(run, why, len) &&
+           hk_puts_fit(run, access_quiet(run), why, len) && hk_epoch_fits(run, access_epoch(run), why, len);
+}
+
+hk_plan_t hk_access_plan(const hk_run_t *run)
+{
+    const uint64_t window = (uint64_t)access_option(run, HK_ACCESS_WINDOW), at_once = window > 0 ? window : 1;
+    const size_t places = access_places(run);
+    hk_plan_t plan = {.out_bytes = places * run->bytes,
+                      .in_bytes = access_slots(run) * places * run->bytes,
+                      .bytes_per_rep = access_count(run) * at_once * run->bytes,
+                      .messages_per_rep = access_count(run) * at_once,
+                      .divisor = at_once,
+                      .root = access_kind(run)->reach == HK_REACH_PAIR ? hk_source(run->option) : 0};
+    plan = hk_puts_plan(plan, access_quiet(run));
+    plan.state_bytes = sizeof(access_state_t) + access_peers_max(run) * (sizeof(access_target_t) + 2 * sizeof(int));
+    return plan;
+}
+
+/* ---- loops --------------------------------------------------------------------------------------------------------
+ */
+
+/* `begins` and `computes` are constants in each call. A batch is one window. */
+static inline hk_status_t access_windows(hk_run_t *run, uint64_t reps, const bool begins, const bool computes)
+{
+    access_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    hk_epoch_t *epoch = &state->epoch;
+    hk_status_t (*const start)(hk_ctx_t *, int, void *, const void *, size_t) = state->start;
+    const access_target_t *const end = state->target + state->targets_count;
+    const size_t bytes = run->bytes, places_bytes = state->places * bytes;
+    const uint64_t window = state->window > 0 ? state->window : reps;
+    const uint64_t windows = state->window > 0 ? reps : 1;
+    for (uint64_t i = 0; i < windows; i++) {
+        HK_TRY(begins ? epoch->begin(ctx, epoch) : HK_OK);
+        size_t place = 0;
+        for (uint64_t k = 0; k < window; k++) {
+            for (const access_target_t *target = state->target; target < end; target++) {
+                HK_TRY(start(ctx, target->peer, run->in + target->at + place, run->out + place, bytes));
+            }
+            place = place + bytes < places_bytes ? place + bytes : 0;
+        }
+        if (computes) {
+            ctx->tp->compute(ctx, state->pure_ns);
+            state->overlaps++;
+        }
+        HK_TRY(epoch->end(ctx, epoch));
+    }
+    return HK_OK;
+}
+
+static hk_status_t access_loop_ends(hk_run_t *run, uint64_t reps)
+{
+    return access_windows(run, reps, false, false);
+}
+
+static hk_status_t access_loop_begins(hk_run_t *run, uint64_t reps)
+{
+    return access_windows(run, reps, true, false);
+}
+
+static hk_status_t access_loop_computes(hk_run_t *run, uint64_t reps)
+{
+    const access_state_t *state = run->state;
+    return state->epoch.begin != NULL ? access_windows(run, reps, true, true) : access_windows(run, reps, false, true);
+}
+
+static hk_status_t access_loop_nothing(hk_run_t *run, uint64_t reps)
+{
+    (void)run;
+    (void)reps;
+    return HK_OK;
+}
+
+static hk_status_t access_loop_gets(hk_run_t *run, uint64_t reps)
+{
+    const access_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    hk_status_t (*const get)(hk_ctx_t *, int, void *, const void *, size_t) = ctx->tp->get;
+    const int peer = state->target[0].peer;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(get(ctx, peer, run->in, run->out, run->bytes));
+    }
+    return HK_OK;
+}
+
+static hk_status_t access_loop_puts(hk_run_t *run, uint64_t reps)
+{
+    const access_state_t *state = run->state;
+    const int to = state->targets_count > 0 ? state->target[0].peer : -1;
+    const int from = state->epoch.from_count > 0 ? state->epoch.from[0] : -1;
+    return hk_puts(run, to, from, access_quiet(run), reps);
+}
+
+hk_status_t hk_access_repeat(hk_run_t *run, uint64_t reps)
+{
+    const access_state_t *state = run->state;
+    return state->loop(run, reps);
+}
+
+/* ---- before and after ---------------------------------------------------------------------------------------------
+ */
+
+/* What one window takes by itself; of quiet with blocking operations, as in osu_oshm_put_overlap. */
+static hk_status_t access_time_pure(hk_run_t *run)
+{
+    access_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    const access_state_t before = *state;
+    hk_status_t (*const loop)(hk_run_t *, uint64_t) =
+        state->epoch.begin != NULL ? access_loop_begins : access_loop_ends;
+    if (state->epoch.kind == HK_EPOCH_QUIET) {
+        state->start = access_kind(run)->reads ? ctx->tp->get : ctx->tp->put;
+    }
+    state->window = state->window > 0 ? state->window : 1;
+    uint64_t start_ns = 0;
+    HK_TRY(hk_sync(ctx));
+    for (int i = -PURE_WINDOWS / 4; i < PURE_WINDOWS; i++) {
+        start_ns = i == 0 ? ctx->tp->now_ns(ctx) : start_ns;
+        HK_TRY(loop(run, 1));
+    }
+    state->pure_ns = (ctx->tp->now_ns(ctx) - start_ns) / PURE_WINDOWS;
+    state->start = before.start;
+    state->window = before.window;
+    return hk_sync(ctx);
+}
+
+/* Lists of ranks, each once. */
+static void access_list_peers(hk_run_t *run)
+{
+    access_state_t *state = run->state;
+    const bool reads = access_kind(run)->reads;
+    const size_t slot_bytes = state->places * run->bytes, room = access_peers_max(run);
+    state->target = (access_target_t *)(void *)state->room;
+    int *to = (int *)(void *)(state->target + room), *from = to + room;
+    int to_count = access_peers(run, true, to), from_count = access_peers(run, false, from);
+    for (int i = 0; i < to_count; i++) {
+        const size_t slot = reads ? access_slot_here(run, i, to[i]) : access_slot_there(run, i);
+        state->target[i] = (access_target_t){.peer = to[i], .at = slot * slot_bytes};
+    }
+    state->targets_count = to_count;
+    if (access_kind(run)->reach == HK_REACH_EXCHANGE && to[0] == to[1]) {
+        to_count = from_count = 1;
+    }
+    state->epoch =
+        (hk_epoch_t){.kind = access_epoch(run),
+                     .to = to,
+                     .from = from,
+                     .to_count = to_count,
+                     .from_count = from_count,
+                     .to_all = access_kind(run)->reach == HK_REACH_ALL || access_kind(run)->reach == HK_REACH_FAN,
+                     .memory = reads ? run->out : run->in};
+}
+
+hk_status_t hk_access_prepare(hk_run_t *run)
+{
+    access_state_t *state = run->state;
+    const hk_transport_t *tp = run->ctx->tp;
+    const bool reads = access_kind(run)->reads, is_blocking = access_epoch(run) == HK_NO_EPOCH;
+    state->window = (uint64_t)access_option(run, HK_ACCESS_WINDOW);
+    state->places = access_places(run);
+    access_list_peers(run);
+    state->start = reads ? (is_blocking ? tp->get : tp->get_start) : is_blocking ? tp->put : tp->put_start;
+    HK_TRY(hk_epoch_make(run->ctx, &state->epoch));
+    const bool takes_part = hk_takes_part(&state->epoch);
+    if (access_is_plain(run)) {
+        state->loop = !reads ? access_loop_puts : state->targets_count > 0 ? access_loop_gets : access_loop_nothing;
+        return HK_OK;
+    }
+    if (access_option(run, HK_ACCESS_OVERLAP) != 0) {
+        HK_TRY(access_time_pure(run));
+    }
+    state->loop = !takes_part                                                              ? access_loop_nothing
+                  : access_option(run, HK_ACCESS_OVERLAP) != 0 && state->targets_count > 0 ? access_loop_computes
+                  : state->epoch.begin != NULL                                             ? access_loop_begins
+                                                                                           : access_loop_ends;
+    return HK_OK;
+}
+
+hk_status_t hk_access_finish(hk_run_t *run)
+{
+    access_state_t *state = run->state;
+    return hk_epoch_drop(run->ctx, &state->epoch);
+}
+
+/* One repetition fills the first places of each slot. */
+bool hk_access_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const access_state_t *state = run->state;
+    const bool reads = access_kind(run)->reads;
+    const size_t at_once = state->window > 0 ? (size_t)state->window : 1;
+    const size_t filled = state->places < at_once ? state->places : at_once;
+    const size_t n = i / filled, place = i % filled;
+    const int count = reads                                          ? state->targets_count
+                      : access_kind(run)->reach == HK_REACH_EXCHANGE ? 2
+                                                                     : state->epoch.from_count;
+    if (n >= (size_t)count) {
+        return false;
+    }
+    const bool is_second = n == 1 && state->epoch.from_count == 1; /* two ranks that exchange */
+    const int peer = reads ? state->target[n].peer : state->epoch.from[is_second ? 0 : n];
+    *expected_p = (hk_expected_t){
+        .in_offset = (access_slot_here(run, (int)n, peer) * state->places + place) * run->bytes,
+        .from_offset = place * run->bytes,
+        .size_bytes = access_is_plain(run) ? hk_puts_expected_bytes(run, access_quiet(run)) : run->bytes,
+        .from_rank = peer};
+    return true;
+}
+
+bool hk_access_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    const access_state_t *state = run->state;
+    const hk_counter_t overlap[] = {{"delays", state->overlaps},
+                                    {"delay_ns", state->overlaps * (double)state->pure_ns}};
+    if (access_option(run, HK_ACCESS_OVERLAP) == 0 || i >= sizeof overlap / sizeof overlap[0]) {
+        return false;
+    }
+    *counter_p = overlap[i];
+    return true;
+}

@@ -1,0 +1,211 @@
+/* Atomic operations (OSU, Intel MPI benchmarks): the source, or every rank, changes elements in the target's memory. An
+ * operation of a window has its own elements, so that the result of each is known. */
+#include "atomic.h"
+
+#include <stdio.h>
+
+enum { ATOMIC_LINE_BYTES = 64 };
+
+// clang-format off
+#define ATOMIC_TYPES "uint8|int8|uint16|int16|uint32|int32|uint64|int64|float32|float64|float16|bfloat16"
+#define ATOMIC_OPTIONS                                                                                         \
+    HK_ROLES_OPTIONS,                                                                                          \
+    {"origins", "one|all", 0, 0, 0, "one: the source; all: every rank, also the target, changes the same elements"}, \
+    {"window", NULL, 0, 0, 1024, "operations that complete together; 0: those of a batch"},                    \
+    {"sync", HK_SYNC_STARTED, 0, 0, 0, HK_SYNC_HELP},                                                          \
+    {"dtype", ATOMIC_TYPES, HK_UINT64, 0, 0, "the type of elements"}
+#define ATOMIC_OPTION_OP                                                                                       \
+    {"op", "sum|prod|min|max|band|bor|bxor|replace|no_op|inc", HK_SUM, 0, 0,                                   \
+     "what happens to an element; no_op: only fetched; inc: 1 is added by the library's own call"}
+// clang-format on
+
+hk_atomic_t hk_atomic_of(const hk_run_t *run)
+{
+    const hk_atomic_kind_t kind = *(const hk_atomic_kind_t *)run->pattern->own;
+    const bool has_op = kind != HK_ATOMIC_COMPARE_AND_SWAP;
+    return (hk_atomic_t){.kind = kind,
+                         .type = (hk_type_t)run->option[HK_ATOMIC_TYPE],
+                         .update = has_op ? (int)run->option[HK_ATOMIC_OP] : (int)HK_UPDATE_REPLACE,
+                         .size_bytes = hk_atomic_each_bytes(run)};
+}
+
+size_t hk_atomic_each_bytes(const hk_run_t *run)
+{
+    return run->pattern->unsized ? hk_type_bytes[run->option[HK_ATOMIC_TYPE]] : run->bytes;
+}
+
+size_t hk_atomic_places(const hk_run_t *run)
+{
+    const int64_t window = run->option[HK_ATOMIC_WINDOW];
+    return window > 0 ? (size_t)window : 1;
+}
+
+size_t hk_atomic_stride(const hk_run_t *run)
+{
+    const size_t bytes = hk_atomic_places(run) * hk_atomic_each_bytes(run);
+    return (bytes + ATOMIC_LINE_BYTES - 1) / ATOMIC_LINE_BYTES * ATOMIC_LINE_BYTES;
+}
+
+static hk_epoch_kind_t atomic_sync(const hk_run_t *run)
+{
+    return (hk_epoch_kind_t)(run->option[HK_ATOMIC_SYNC] + HK_EPOCH_QUIET);
+}
+
+static size_t atomic_grain(const hk_run_t *run)
+{
+    return run->pattern->unsized ? 0 : hk_type_bytes[run->option[HK_ATOMIC_TYPE]];
+}
+
+static bool atomic_is_real(hk_type_t type)
+{
+    return type >= HK_FLOAT32;
+}
+
+static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_transport_t *tp = run->ctx->tp;
+    const hk_atomic_t atomic = hk_atomic_of(run);
+    const bool is_reduction = atomic.update <= (int)HK_UPDATE_REDUCTIONS;
+    const char *type = hk_type_names[atomic.type];
+    char lacks[80] = "";
+    if (is_reduction && hk_combine_of(atomic.type, (hk_reduction_t)atomic.update) == NULL) {
+        snprintf(why, len, "there is no %s of %s", hk_reduction_names[atomic.update], type);
+    } else if (atomic.update == HK_UPDATE_NO_OP && !hk_fetches(atomic.kind)) {
+        snprintf(why, len, "op=no_op only fetches, and accumulate fetches nothing: use get_accumulate");
+    } else if (hk_is_single(atomic.kind) && atomic_is_real(atomic.type) && atomic.kind == HK_ATOMIC_COMPARE_AND_SWAP) {
+        snprintf(why, len, "compare_and_swap is of integers, not of %s", type);
+    } else if (hk_atomic_by_all(run) && hk_fetches(atomic.kind) &&
+               (atomic_is_real(atomic.type) || hk_type_bytes[atomic.type] < 4)) {
+        snprintf(why, len, "what all ranks fetch is checked with integers of 4 or 8 bytes, not with %s", type);
+    } else if (hk_atomic_by_all(run) && run->option[HK_ROLE_SOURCE] != 0) {
+        snprintf(why, len, "with origins=all there is no source");
+    } else if (!tp->has_atomic(tp, &atomic, lacks, sizeof lacks)) {
+        snprintf(why, len, "%s has no %s", tp->name, lacks);
+    } else {
+        return hk_roles_fit(run, why, len) && hk_epoch_fits(run, atomic_sync(run), why, len);
+    }
+    return false;
+}
+
+static hk_plan_t atomic_plan(const hk_run_t *run)
+{
+    const hk_atomic_t atomic = hk_atomic_of(run);
+    const uint64_t places = hk_atomic_places(run), ranks = hk_atomic_by_all(run) ? (uint64_t)run->ctx->size : 1;
+    const size_t stride = hk_atomic_stride(run);
+    const size_t collected = hk_fetches(atomic.kind) ? (size_t)ranks : 0;
+    return (hk_plan_t){.out_bytes = 2 * stride,
+                       .in_bytes = (2 + collected) * stride,
+                       .state_bytes = sizeof(hk_atomic_state_t) + (size_t)ranks * sizeof(int),
+                       .bytes_per_rep = ranks * places * run->bytes,
+                       .messages_per_rep = ranks * places,
+                       .divisor = places,
+                       .timed = hk_atomic_by_all(run) ? HK_TIMED_SLOWEST : HK_TIMED_AS_DECLARED,
+                       .root = hk_source(run->option)};
+}
+
+/* ---- loops --------------------------------------------------------------------------------------------------------
+ */
+
+/* In every other window compare_and_swap exchanges what it expects for what it writes, so that each one of a single
+ * origin succeeds. */
+static inline hk_status_t atomic_windows(hk_run_t *run, uint64_t reps, const bool begins)
+{
+    hk_atomic_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    hk_epoch_t *epoch = &state->epoch;
+    const hk_atomic_t *atomic = &state->atomic;
+    const size_t bytes = atomic->size_bytes, stride = hk_atomic_stride(run), places = hk_atomic_places(run);
+    const bool is_batch = run->option[HK_ATOMIC_WINDOW] == 0;
+    const uint64_t window = is_batch ? reps : places, windows = is_batch ? 1 : reps;
+    for (uint64_t i = 0; i < windows; i++) {
+        HK_TRY(begins ? epoch->begin(ctx, epoch) : HK_OK);
+        size_t at = 0;
+        for (uint64_t k = 0; k < window && state->acts; k++) {
+            const size_t turned = is_batch ? (state->count + k) & 1 : state->count & 1;
+            const unsigned char *local = run->out + turned * stride, *compare = run->out + (1 - turned) * stride;
+            HK_TRY(atomic->start(ctx, atomic, state->target, run->in + at, local + at, compare + at,
+                                 run->in + stride + at));
+            at = at + bytes < places * bytes ? at + bytes : 0;
+        }
+        state->count += is_batch ? reps : 1;
+        HK_TRY(epoch->end(ctx, epoch));
+    }
+    return HK_OK;
+}
+
+static hk_status_t atomic_repeat(hk_run_t *run, uint64_t reps)
+{
+    const hk_atomic_state_t *state = run->state;
+    if (!hk_takes_part(&state->epoch)) {
+        return HK_OK;
+    }
+    return state->epoch.begin != NULL ? atomic_windows(run, reps, true) : atomic_windows(run, reps, false);
+}
+
+static hk_status_t atomic_prepare(hk_run_t *run)
+{
+    hk_atomic_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    const bool by_all = hk_atomic_by_all(run);
+    const int source = hk_source(run->option), origins = by_all ? ctx->size : 1;
+    state->target = hk_target(run->option);
+    state->acts = by_all || ctx->rank == source;
+    state->atomic = hk_atomic_of(run);
+    for (int i = 0; i < origins; i++) {
+        state->origins[i] = by_all ? i : source;
+    }
+    state->epoch = (hk_epoch_t){.kind = atomic_sync(run),
+                                .to = &state->target,
+                                .to_count = state->acts ? 1 : 0,
+                                .from = state->origins,
+                                .from_count = ctx->rank == state->target ? origins : 0,
+                                .memory = run->in};
+    HK_TRY(ctx->tp->make_atomic(ctx, &state->atomic));
+    HK_TRY(hk_epoch_make(ctx, &state->epoch));
+    state->has_epoch = true;
+    return HK_OK;
+}
+
+static hk_status_t atomic_finish(hk_run_t *run)
+{
+    hk_atomic_state_t *state = run->state;
+    return state->has_epoch ? hk_epoch_drop(run->ctx, &state->epoch) : HK_OK;
+}
+
+#define ATOMIC_SHARED(KIND)                                                                                            \
+    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED | HK_CAP_ATOMICS, .ranks_min = 2, .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS,        \
+    .own = &(const hk_atomic_kind_t){KIND}, .grain = atomic_grain, .fits = atomic_fits, .plan = atomic_plan,           \
+    .prepare = atomic_prepare, .fill = hk_atomic_fill, .finish = atomic_finish, .repeat = atomic_repeat,               \
+    .collect = hk_atomic_collect, .check = hk_atomic_check
+
+const hk_pattern_t hk_pattern_accumulate = {
+    ATOMIC_SHARED(HK_ATOMIC_ACCUMULATE),
+    .name = "accumulate",
+    .summary = "one rank combines a vector with one in the memory of another; time on its side",
+    .grain_bytes = 8,
+    .option = {ATOMIC_OPTIONS, ATOMIC_OPTION_OP},
+};
+
+const hk_pattern_t hk_pattern_get_accumulate = {
+    ATOMIC_SHARED(HK_ATOMIC_GET_ACCUMULATE),
+    .name = "get_accumulate",
+    .summary = "accumulate, and the old vector comes back",
+    .grain_bytes = 8,
+    .option = {ATOMIC_OPTIONS, ATOMIC_OPTION_OP},
+};
+
+const hk_pattern_t hk_pattern_fetch_and_op = {
+    ATOMIC_SHARED(HK_ATOMIC_FETCH_AND_OP),
+    .name = "fetch_and_op",
+    .summary = "one rank changes an element in the memory of another and gets the old one; time on its side",
+    .unsized = true,
+    .option = {ATOMIC_OPTIONS, ATOMIC_OPTION_OP},
+};
+
+const hk_pattern_t hk_pattern_compare_and_swap = {
+    ATOMIC_SHARED(HK_ATOMIC_COMPARE_AND_SWAP),
+    .name = "compare_and_swap",
+    .summary = "one rank replaces an element in the memory of another if it is as expected; time on its side",
+    .unsized = true,
+    .option = {ATOMIC_OPTIONS},
+};

@@ -1,0 +1,44 @@
+/* Atomic operations on a peer's memory: sizes and loops (atomic.c), and what must have come of them (atomic_check.c).
+ *
+ * Buffers, each part a window of elements on lines of its own:
+ *   out  operands, then the old values that compare_and_swap expects
+ *   in   the elements that are changed, then old values that came back, then those of all ranks, for the check */
+#ifndef HK_ATOMIC_H
+#define HK_ATOMIC_H
+
+#include "epoch.h"
+#include "roles.h"
+
+/* The options after those of roles. */
+enum { HK_ATOMIC_ORIGINS = HK_ROLE_TARGET + 1, HK_ATOMIC_WINDOW, HK_ATOMIC_SYNC, HK_ATOMIC_TYPE, HK_ATOMIC_OP };
+enum { HK_ORIGINS_ALL = 1 };
+
+typedef struct hk_atomic_state {
+    hk_epoch_t epoch;
+    bool has_epoch;
+    hk_atomic_t atomic;
+    int target;
+    bool acts;      /* this rank has operations */
+    uint64_t count; /* windows so far: compare_and_swap goes back and forth */
+    int origins[];  /* on the target */
+} hk_atomic_state_t;
+
+/* What an option asks for. */
+hk_atomic_t hk_atomic_of(const hk_run_t *run);
+
+/* Of one operation, and of the elements of a window with the room behind them. */
+size_t hk_atomic_each_bytes(const hk_run_t *run);
+size_t hk_atomic_stride(const hk_run_t *run);
+size_t hk_atomic_places(const hk_run_t *run);
+
+static inline bool hk_atomic_by_all(const hk_run_t *run)
+{
+    return run->option[HK_ATOMIC_ORIGINS] == HK_ORIGINS_ALL;
+}
+
+/* Hooks. */
+void hk_atomic_fill(hk_run_t *run, uint64_t seed);
+hk_status_t hk_atomic_collect(hk_run_t *run);
+bool hk_atomic_check(const hk_run_t *run, uint64_t seed, hk_fault_t *fault_p);
+
+#endif

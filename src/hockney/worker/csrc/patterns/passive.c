@@ -1,0 +1,176 @@
+/* Does a put need its target's help? (Truly_passive_put of the Intel MPI benchmarks.) The source puts, waits for the
+ * completion, and meets the target in a barrier. With busy=yes the target computes before it enters the barrier, by
+ * default for as long as a repetition without computing takes. If the library needs calls of the target, the two times
+ * add; else a repetition takes little longer. until=complete: the source's time ends at the completion, so a put that
+ * needs help takes as long as the target computes. */
+#include "delay.h"
+#include "epoch.h"
+#include "roles.h"
+
+#include <stdio.h>
+
+#include "../sync.h"
+
+enum { PASSIVE_SYNC = HK_ROLE_TARGET + 1, PASSIVE_BUSY, PASSIVE_DELAY_US, PASSIVE_UNTIL };
+enum { PASSIVE_PURE_CALLS = 20, PASSIVE_COMPLETE = 1 };
+
+typedef struct passive_state {
+    hk_epoch_t epoch;
+    hk_status_t (*put)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes);
+    int peer;
+    uint64_t pure_ns, delay_ns;
+    double delays;
+} passive_state_t;
+
+/* The option has no epochs in which the target takes part, and begins with "quiet". */
+static hk_epoch_kind_t passive_epoch(const hk_run_t *run)
+{
+    return (hk_epoch_kind_t)(run->option[PASSIVE_SYNC] + HK_EPOCH_QUIET);
+}
+
+static bool passive_fits(const hk_run_t *run, char *why, size_t len)
+{
+    const hk_epoch_kind_t kind = passive_epoch(run);
+    if (run->option[PASSIVE_BUSY] == 0 && run->option[PASSIVE_DELAY_US] > 0) {
+        snprintf(why, len, "delay_us is the target's computing: it needs busy=yes");
+        return false;
+    }
+    return hk_roles_fit(run, why, len) && (kind == HK_EPOCH_QUIET || hk_epoch_fits(run, kind, why, len));
+}
+
+static hk_plan_t passive_plan(const hk_run_t *run)
+{
+    hk_plan_t plan = hk_roles_plan(run);
+    plan.state_bytes = sizeof(passive_state_t);
+    return plan;
+}
+
+static hk_status_t passive_put(hk_run_t *run, const passive_state_t *state, hk_epoch_t *epoch)
+{
+    hk_ctx_t *ctx = run->ctx;
+    HK_TRY(epoch->begin != NULL ? epoch->begin(ctx, epoch) : HK_OK);
+    HK_TRY(state->put(ctx, state->peer, run->in, run->out, run->bytes));
+    return epoch->end(ctx, epoch);
+}
+
+static hk_status_t passive_source(hk_run_t *run, uint64_t reps, const bool until_complete)
+{
+    passive_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(passive_put(run, state, &state->epoch));
+        const uint64_t complete_ns = until_complete ? now_ns(ctx) : 0;
+        HK_TRY(hk_sync(ctx));
+        run->untimed_ns += until_complete ? now_ns(ctx) - complete_ns : 0;
+    }
+    return HK_OK;
+}
+
+static hk_status_t passive_target(hk_run_t *run, uint64_t reps, uint64_t delay_ns)
+{
+    hk_ctx_t *ctx = run->ctx;
+    for (uint64_t i = 0; i < reps; i++) {
+        if (delay_ns > 0) {
+            ctx->tp->compute(ctx, delay_ns);
+        }
+        HK_TRY(hk_sync(ctx));
+    }
+    return HK_OK;
+}
+
+static hk_status_t passive_repeat(hk_run_t *run, uint64_t reps)
+{
+    passive_state_t *state = run->state;
+    if (run->ctx->rank == hk_source(run->option)) {
+        return run->option[PASSIVE_UNTIL] == PASSIVE_COMPLETE ? passive_source(run, reps, true)
+                                                              : passive_source(run, reps, false);
+    }
+    const bool computes = run->ctx->rank == hk_target(run->option);
+    state->delays += computes && state->delay_ns > 0 ? (double)reps : 0;
+    return passive_target(run, reps, computes ? state->delay_ns : 0);
+}
+
+/* What a repetition takes while the target waits: its own time, which is the source's, too. */
+static hk_status_t passive_time_pure(hk_run_t *run)
+{
+    passive_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    uint64_t start_ns = 0;
+    const bool is_source = ctx->rank == hk_source(run->option);
+    HK_TRY(hk_sync(ctx));
+    for (int i = -PASSIVE_PURE_CALLS / 4; i < PASSIVE_PURE_CALLS; i++) {
+        start_ns = i == 0 ? ctx->tp->now_ns(ctx) : start_ns;
+        HK_TRY(is_source ? passive_source(run, 1, false) : passive_target(run, 1, 0));
+    }
+    state->pure_ns = (ctx->tp->now_ns(ctx) - start_ns) / PASSIVE_PURE_CALLS;
+    return HK_OK;
+}
+
+static hk_status_t passive_prepare(hk_run_t *run)
+{
+    passive_state_t *state = run->state;
+    hk_ctx_t *ctx = run->ctx;
+    const bool is_source = ctx->rank == hk_source(run->option);
+    state->peer = hk_role_peer(ctx->rank, run->option);
+    state->put = (ctx->tp->caps & HK_CAP_DEFERRED) != 0 ? ctx->tp->put_start : ctx->tp->put;
+    state->epoch = (hk_epoch_t){.kind = passive_epoch(run),
+                                .to = &state->peer,
+                                .from = &state->peer,
+                                .to_count = is_source ? 1 : 0,
+                                .from_count = state->peer >= 0 && !is_source ? 1 : 0,
+                                .memory = run->in};
+    HK_TRY(hk_epoch_make(ctx, &state->epoch));
+    if (run->option[PASSIVE_BUSY] != 0) {
+        HK_TRY(passive_time_pure(run));
+        const uint64_t asked_ns = (uint64_t)run->option[PASSIVE_DELAY_US] * 1000;
+        state->delay_ns = asked_ns > 0 ? asked_ns : state->pure_ns;
+    }
+    return HK_OK;
+}
+
+static hk_status_t passive_finish(hk_run_t *run)
+{
+    passive_state_t *state = run->state;
+    return hk_epoch_drop(run->ctx, &state->epoch);
+}
+
+static bool passive_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_source(run->option)};
+    return i == 0 && run->ctx->rank == hk_target(run->option);
+}
+
+static bool passive_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
+{
+    const passive_state_t *state = run->state;
+    const hk_counter_t counters[] = {{"delays", state->delays}, {"delay_ns", state->delays * (double)state->delay_ns}};
+    if (run->option[PASSIVE_BUSY] == 0 || i >= sizeof counters / sizeof counters[0]) {
+        return false;
+    }
+    *counter_p = counters[i];
+    return true;
+}
+
+const hk_pattern_t hk_pattern_passive = {
+    .name = "passive",
+    .kind = HK_KIND_ONE_SIDED,
+    .summary = "a put to a rank that waits in a barrier, or computes; time on the writer's side",
+    .needs = HK_CAP_ONE_SIDED,
+    .ranks_min = 2,
+    .timed = HK_TIMED_ROOT,
+    .links = HK_LINKS_ENDS,
+    .option = {HK_ROLES_OPTIONS,
+               {"sync", "quiet|flush|flush_local|lock|lock_all", 0, 0, 0, HK_SYNC_HELP},
+               {"busy", "no|yes", 0, 0, 0, "yes: the target computes before it enters the barrier"},
+               {"delay_us", NULL, 0, 0, 1000000, "for how long, in us; 0: as long as a repetition without it takes"},
+               {"until", "barrier|complete", 0, 0, 0,
+                "stop the clock when both have met in a barrier, or when the put is complete"}},
+    .fits = passive_fits,
+    .plan = passive_plan,
+    .prepare = passive_prepare,
+    .finish = passive_finish,
+    .repeat = passive_repeat,
+    .expected = passive_expected,
+    .counter = passive_counter,
+};
