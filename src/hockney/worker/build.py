@@ -34,19 +34,18 @@ _TIMED = ("-O2", "-ftree-vectorize")  # no loop here is faster with -O3, which t
 TIMED_OPTIONS = " ".join((*_TIMED, *_FLAGS))  # the options of all code near a timed loop
 _COMPILE_LIMIT_S = 300
 
+def _transports(family: str) -> tuple[str, ...]:
+    """The files of a family's transports begin with its name."""
+    return tuple(f"transports/{path.name}" for path in sorted((SOURCES / "transports").glob(f"{family}*.c")))
+
+
 # Sources that only one family links; each of the other transports belongs to the native one.
 _STARTERS = ("children.c", "local.c", "remote.c")  # where no library starts the ranks
 FAMILY_SOURCES = {
     "native": _STARTERS,
-    "mpi": tuple(
-        f"transports/mpi{part}.c"
-        for part in (
-            *("", "_collectives", "_layouts", "_messages", "_modes", "_name", "_partitions", "_persistent", "_rma"),
-            *("_start", "_startup", "_threads"),
-        )
-    ),
-    "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"),
-    "shmem": ("transports/shmem.c", "transports/shmem_collectives.c", "transports/shmem_start.c"),
+    "mpi": _transports("mpi"),
+    "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", *_transports("pvm")),
+    "shmem": _transports("shmem"),
     "sim": (),  # its own folder has them all
 }
 

@@ -357,8 +357,8 @@ typedef struct hk_transport {
     hk_status_t (*make_atomic)(hk_ctx_t *ctx, struct hk_atomic *atomic);
 
     /* Make size_bytes of memory accessible to all ranks: `memory`, or new memory where the transport allocates it. If
-     * is_used, copy the first byte of local to it by a put of this rank, between two synchronisations of all, and store
-     * what arrived as the first byte of `memory`. Then make it private again. All ranks call it; timed. Required with
+     * is_used, all ranks synchronise, each puts the first byte of local into its own, and they synchronise again; what
+     * arrived is then the first byte of `memory`. It ends private. All ranks call it; timed. Required with
      * HK_CAP_WINDOWS. */
     hk_status_t (*use_window)(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used);
 

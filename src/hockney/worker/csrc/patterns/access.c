@@ -293,14 +293,21 @@ hk_status_t hk_access_repeat(hk_run_t *run, uint64_t reps)
 /* ---- before and after ---------------------------------------------------------------------------------------------
  */
 
+/* Without computing. */
+static hk_status_t (*access_loop_of(const access_state_t *state))(hk_run_t *, uint64_t)
+{
+    return !hk_takes_part(&state->epoch) ? access_loop_nothing
+           : state->epoch.begin != NULL  ? access_loop_begins
+                                         : access_loop_ends;
+}
+
 /* What one window takes by itself; of quiet with blocking operations, as in osu_oshm_put_overlap. */
 static hk_status_t access_time_pure(hk_run_t *run)
 {
     access_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const access_state_t before = *state;
-    hk_status_t (*const loop)(hk_run_t *, uint64_t) =
-        state->epoch.begin != NULL ? access_loop_begins : access_loop_ends;
+    hk_status_t (*const loop)(hk_run_t *, uint64_t) = access_loop_of(state);
     if (state->epoch.kind == HK_EPOCH_QUIET) {
         state->start = access_kind(run)->reads ? ctx->tp->get : ctx->tp->put;
     }
@@ -354,7 +361,6 @@ hk_status_t hk_access_prepare(hk_run_t *run)
     access_list_peers(run);
     state->start = reads ? (is_blocking ? tp->get : tp->get_start) : is_blocking ? tp->put : tp->put_start;
     HK_TRY(hk_epoch_make(run->ctx, &state->epoch));
-    const bool takes_part = hk_takes_part(&state->epoch);
     if (access_is_plain(run)) {
         state->loop = !reads ? access_loop_puts : state->targets_count > 0 ? access_loop_gets : access_loop_nothing;
         return HK_OK;
@@ -362,10 +368,8 @@ hk_status_t hk_access_prepare(hk_run_t *run)
     if (access_option(run, HK_ACCESS_OVERLAP) != 0) {
         HK_TRY(access_time_pure(run));
     }
-    state->loop = !takes_part                                                              ? access_loop_nothing
-                  : access_option(run, HK_ACCESS_OVERLAP) != 0 && state->targets_count > 0 ? access_loop_computes
-                  : state->epoch.begin != NULL                                             ? access_loop_begins
-                                                                                           : access_loop_ends;
+    const bool computes = access_option(run, HK_ACCESS_OVERLAP) != 0 && state->targets_count > 0;
+    state->loop = computes ? access_loop_computes : access_loop_of(state);
     return HK_OK;
 }
 

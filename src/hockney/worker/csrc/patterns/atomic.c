@@ -67,7 +67,7 @@ static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
     const hk_atomic_t atomic = hk_atomic_of(run);
     const bool is_reduction = atomic.update <= (int)HK_UPDATE_REDUCTIONS;
     const char *type = hk_type_names[atomic.type];
-    char lacks[80] = "";
+    char lacks[128] = "";
     if (is_reduction && hk_combine_of(atomic.type, (hk_reduction_t)atomic.update) == NULL) {
         snprintf(why, len, "there is no %s of %s", hk_reduction_names[atomic.update], type);
     } else if (atomic.update == HK_UPDATE_NO_OP && !hk_fetches(atomic.kind)) {

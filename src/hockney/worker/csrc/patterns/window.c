@@ -12,7 +12,7 @@ static hk_plan_t window_plan(const hk_run_t *run)
 static hk_status_t window_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
-    const bool is_used = run->option[WINDOW_USE] != WINDOW_USE_NOTHING && run->bytes > 0;
+    const bool is_used = run->option[WINDOW_USE] != WINDOW_USE_NOTHING;
     for (uint64_t i = 0; i < reps; i++) {
         HK_TRY(ctx->tp->use_window(ctx, run->in, run->bytes, run->out, is_used));
     }

@@ -153,8 +153,8 @@ static const call_hook_t call_hooks[HK_OPERATIONS][2] = {MPI_OPERATIONS(RUN_ROW)
 #define BFLOAT16 MPI_DATATYPE_NULL
 #endif
 
-/* MPI_DATATYPE_NULL: the library has none. Half-precision types are extensions. */
-static MPI_Datatype type_of(hk_type_t type)
+/* Half-precision types are extensions. */
+MPI_Datatype hk_mpi_type(hk_type_t type)
 {
     switch (type) {
     case HK_UINT8:
@@ -187,7 +187,7 @@ static MPI_Datatype type_of(hk_type_t type)
     return MPI_DATATYPE_NULL;
 }
 
-static MPI_Op op_of(hk_reduction_t reduction)
+MPI_Op hk_mpi_op(hk_reduction_t reduction)
 {
     const MPI_Op ops[HK_REDUCTIONS] = {[HK_SUM] = MPI_SUM,  [HK_PROD] = MPI_PROD, [HK_MIN] = MPI_MIN,
                                        [HK_MAX] = MPI_MAX,  [HK_BAND] = MPI_BAND, [HK_BOR] = MPI_BOR,
@@ -213,7 +213,7 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
         (void)snprintf(why, len, "reduce_local but a blocking one");
         return false;
     }
-    if (type_of(call->type) == MPI_DATATYPE_NULL) {
+    if (hk_mpi_type(call->type) == MPI_DATATYPE_NULL) {
         (void)snprintf(why, len, "%s: it is no type of this library", hk_type_names[call->type]);
         return false;
     }
@@ -289,8 +289,8 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
     m->got = m->sent_at + blocks;
     m->got_at = m->got + blocks;
     m->request = MPI_REQUEST_NULL;
-    m->type = type_of(type);
-    m->op = op_of(call->reduction);
+    m->type = hk_mpi_type(type);
+    m->op = hk_mpi_op(call->reduction);
     const bool gives_one =
         call->operation == HK_GATHERV || call->operation == HK_ALLGATHERV || call->operation == HK_NEIGHBOR_ALLGATHERV;
     const size_t own_bytes = gives_one                        ? call->own_bytes

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <mpi.h>
 
+#include "../collective.h"
 #include "../transport.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -90,6 +91,9 @@ hk_status_t hk_mpi_make_layout(hk_ctx_t *ctx, struct hk_layout *layout);
 void hk_mpi_drop_layout(hk_ctx_t *ctx, struct hk_layout *layout);
 hk_status_t hk_mpi_send_layout(hk_ctx_t *ctx, int peer, const void *buf, const struct hk_layout *layout);
 hk_status_t hk_mpi_recv_layout(hk_ctx_t *ctx, int peer, void *buf, const struct hk_layout *layout);
+/* MPI_DATATYPE_NULL: the library has none. */
+MPI_Datatype hk_mpi_type(hk_type_t type);
+MPI_Op hk_mpi_op(hk_reduction_t reduction);
 
 /* In every table. */
 #define HK_MPI_CAPS                                                                                                    \

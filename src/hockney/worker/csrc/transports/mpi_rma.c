@@ -1,41 +1,24 @@
-/* mpi:rma: one-sided MPI in passive target mode. Each allocation is a separate window, locked for all ranks until it
- * is freed. put is MPI_Put, get is MPI_Get, and quiet is MPI_Win_flush_all. Two-sided messages are those of mpi. */
+/* mpi:rma and its variants: one-sided MPI in passive target mode. Each allocation is a separate window of the variant's
+ * kind, locked for all ranks until it is freed, but for the epochs of a pattern. put is MPI_Put, get is MPI_Get, and
+ * quiet is MPI_Win_flush_all. Two-sided messages are those of mpi. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "mpi_hooks.h"
+#include "mpi_rma.h"
 
-enum {
-    WINDOWS_MAX = 16,
-    POLLS = 16, /* of a word between two calls that let the library make progress */
-};
+enum { POLLS = 16 }; /* of a word between two calls that let the library make progress */
 
-typedef struct window {
-    MPI_Win win;
-    unsigned char *memory; /* this rank's, page-aligned */
-    size_t room_bytes;     /* from there, more than was asked for: a put of nothing lies within, too */
-    MPI_Aint *begins;      /* [size] start of the memory in each rank's part of the window */
-    bool is_dirty;         /* puts may be under way */
-} window_t;
-
-typedef struct rma_ctx {
-    hk_mpi_t mpi;
-    bool gives_way; /* oversubscribed */
-    size_t windows_count;
-    window_t window[WINDOWS_MAX];
-} rma_ctx_t;
-
-static rma_ctx_t *rma_of(hk_ctx_t *ctx)
+static hk_rma_t *rma_of(hk_ctx_t *ctx)
 {
-    return (rma_ctx_t *)ctx;
+    return (hk_rma_t *)ctx;
 }
 
 static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
-    HK_TRY(hk_mpi_create(tp, job, sizeof(rma_ctx_t), ctx_p));
+    HK_TRY(hk_mpi_create(tp, job, sizeof(hk_rma_t), ctx_p));
     rma_of(*ctx_p)->gives_way = job->oversubscribed != 0;
     return HK_OK;
 }
@@ -44,7 +27,7 @@ static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 
 /* Prepare a new window: check that loads see puts without further calls, set the error handler, lock, and exchange
  * the addresses. */
-static int set_up(hk_ctx_t *ctx, window_t *made)
+static int set_up(hk_ctx_t *ctx, hk_window_t *made)
 {
     int *model = NULL;
     int has_model = 0;
@@ -59,35 +42,57 @@ static int set_up(hk_ctx_t *ctx, window_t *made)
     return code == MPI_SUCCESS ? MPI_Win_lock_all(MPI_MODE_NOCHECK, made->win) : code;
 }
 
+/* Memory of whole pages with room for one more, so that a page begins in it. */
+static int make_window(hk_ctx_t *ctx, hk_window_t *made, size_t page_bytes)
+{
+    const hk_window_kind_t *kind = ctx->tp->own;
+    MPI_Aint begin = 0;
+    if (kind->takes_memory) {
+        made->base = hk_private_alloc(ctx, made->base_bytes);
+        if (made->base == NULL) {
+            return MPI_ERR_NO_MEM;
+        }
+    }
+    int code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)made->base_bytes, &made->base, &made->win, &begin);
+    if (code != MPI_SUCCESS) {
+        return code;
+    }
+    const size_t past_page = (uintptr_t)made->base % page_bytes, skipped = past_page == 0 ? 0 : page_bytes - past_page;
+    made->begins[ctx->rank] = begin + (MPI_Aint)skipped;
+    made->memory = (unsigned char *)made->base + skipped;
+    code = set_up(ctx, made);
+    if (code != MPI_SUCCESS) {
+        kind->unmake(made->base, &made->win);
+    }
+    return code;
+}
+
+static void drop_memory(hk_ctx_t *ctx, hk_window_t *window)
+{
+    const hk_window_kind_t *kind = ctx->tp->own;
+    if (kind->takes_memory && window->base != NULL) {
+        hk_private_free(ctx, window->base, window->base_bytes);
+    }
+    free(window->begins);
+}
+
 static void *rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    rma_ctx_t *rma = rma_of(ctx);
+    hk_rma_t *rma = rma_of(ctx);
     const long page = sysconf(_SC_PAGESIZE);
     const size_t page_bytes = page > 0 ? (size_t)page : 4096;
-    void *base = NULL;
-    window_t made = {.begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
-    if (rma->windows_count == WINDOWS_MAX || made.begins == NULL) {
-        hk_log(ctx->rank, "mpi:rma: no room for more than %zu windows", rma->windows_count);
+    hk_window_t made = {.begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
+    if (rma->windows_count == HK_WINDOWS_MAX || made.begins == NULL) {
+        hk_log(ctx->rank, "%s: no room for more than %zu windows", ctx->tp->name, rma->windows_count);
         free(made.begins);
         return NULL;
     }
-    /* MPICH 4.0.2 uses a wrong address in windows whose size is not a multiple of 16. */
     made.room_bytes = (size_bytes / page_bytes + 1) * page_bytes;
-    const size_t whole = made.room_bytes + page_bytes;
-    int code = MPI_Win_allocate((MPI_Aint)whole, 1, MPI_INFO_NULL, hk_mpi_comm(ctx), (void *)&base, &made.win);
+    made.base_bytes = made.room_bytes + page_bytes;
+    const int code = make_window(ctx, &made, page_bytes);
     if (code != MPI_SUCCESS) {
-        hk_mpi_failed(ctx->rank, "MPI_Win_allocate", code);
-        free(made.begins);
-        return NULL;
-    }
-    const size_t past_page = (uintptr_t)base % page_bytes;
-    made.begins[ctx->rank] = past_page == 0 ? 0 : (MPI_Aint)(page_bytes - past_page);
-    made.memory = (unsigned char *)base + made.begins[ctx->rank];
-    code = set_up(ctx, &made);
-    if (code != MPI_SUCCESS) {
-        hk_mpi_failed(ctx->rank, "setting up a window", code);
-        MPI_Win_free(&made.win);
-        free(made.begins);
+        hk_mpi_failed(ctx->rank, ((const hk_window_kind_t *)ctx->tp->own)->call, code);
+        drop_memory(ctx, &made);
         return NULL;
     }
     rma->window[rma->windows_count++] = made;
@@ -96,28 +101,14 @@ static void *rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
 
 static void rma_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
-    rma_ctx_t *rma = rma_of(ctx);
-    window_t *last = &rma->window[--rma->windows_count];
+    const hk_window_kind_t *kind = ctx->tp->own;
+    hk_rma_t *rma = rma_of(ctx);
+    hk_window_t *last = &rma->window[--rma->windows_count];
     (void)memory;
     (void)size_bytes;
     MPI_Win_unlock_all(last->win);
-    MPI_Win_free(&last->win);
-    free(last->begins);
-}
-
-/* The window that contains an address; there are two or three. */
-static inline window_t *window_at(hk_ctx_t *ctx, const void *address)
-{
-    window_t *window = rma_of(ctx)->window;
-    while ((uintptr_t)address - (uintptr_t)window->memory >= window->room_bytes) {
-        window++;
-    }
-    return window;
-}
-
-static inline MPI_Aint place_in(const window_t *window, int peer, const void *address)
-{
-    return window->begins[peer] + ((const unsigned char *)address - window->memory);
+    kind->unmake(last->base, &last->win);
+    drop_memory(ctx, last);
 }
 
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
@@ -125,21 +116,41 @@ static inline MPI_Aint place_in(const window_t *window, int peer, const void *ad
 /* Flushes locally: `local` may be used again on return, as with puts of other libraries. */
 static hk_status_t rma_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
-    window_t *window = window_at(ctx, remote);
+    hk_window_t *window = hk_window_at(ctx, remote);
     const int len = (int)size_bytes;
     window->is_dirty = true;
-    int code = MPI_Put(local, len, MPI_BYTE, peer, place_in(window, peer, remote), len, MPI_BYTE, window->win);
+    int code = MPI_Put(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
     if (code == MPI_SUCCESS) {
         code = MPI_Win_flush_local(peer, window->win);
     }
     return HK_MPI_CHECKED(ctx, "MPI_Put", code);
 }
 
+static hk_status_t rma_put_start(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
+{
+    hk_window_t *window = hk_window_at(ctx, remote);
+    const int len = (int)size_bytes;
+    window->is_dirty = true;
+    const int code =
+        MPI_Put(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
+    return HK_MPI_CHECKED(ctx, "MPI_Put", code);
+}
+
+static hk_status_t rma_get_start(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
+{
+    hk_window_t *window = hk_window_at(ctx, remote);
+    const int len = (int)size_bytes;
+    window->is_dirty = true;
+    const int code =
+        MPI_Get(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
+    return HK_MPI_CHECKED(ctx, "MPI_Get", code);
+}
+
 static hk_status_t rma_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
-    const window_t *window = window_at(ctx, remote);
+    const hk_window_t *window = hk_window_at(ctx, remote);
     const int len = (int)size_bytes;
-    int code = MPI_Get(local, len, MPI_BYTE, peer, place_in(window, peer, remote), len, MPI_BYTE, window->win);
+    int code = MPI_Get(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
     if (code == MPI_SUCCESS) {
         code = MPI_Win_flush_local(peer, window->win);
     }
@@ -148,7 +159,7 @@ static hk_status_t rma_get(hk_ctx_t *ctx, int peer, void *local, const void *rem
 
 static hk_status_t rma_quiet(hk_ctx_t *ctx)
 {
-    rma_ctx_t *rma = rma_of(ctx);
+    hk_rma_t *rma = rma_of(ctx);
     int code = MPI_SUCCESS;
     for (size_t i = 0; i < rma->windows_count && code == MPI_SUCCESS; i++) {
         if (rma->window[i].is_dirty) {
@@ -189,22 +200,43 @@ static hk_status_t rma_barrier(hk_ctx_t *ctx)
     return hk_mpi_barrier(ctx);
 }
 
+#define RMA_CAPS (HK_MPI_CAPS | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_EPOCHS | HK_CAP_ATOMICS | HK_CAP_WINDOWS)
+#define RMA_SHARED                                                                                                     \
+    HK_MPI_SHARED, HK_MPI_PLAIN_SENDS, HK_MPI_PLAIN_RECEIVES, .max_bytes = INT_MAX, .open = rma_open,                  \
+        .close = hk_mpi_close, .alloc = rma_alloc, .free = rma_free, .put = rma_put, .get = rma_get,                   \
+        .put_start = rma_put_start, .get_start = rma_get_start, .quiet = rma_quiet, .wait_word = rma_wait_word,        \
+        .has_epoch = hk_mpi_has_epoch, .make_epoch = hk_mpi_make_epoch, .drop_epoch = hk_mpi_drop_epoch,               \
+        .has_atomic = hk_mpi_has_atomic, .make_atomic = hk_mpi_make_atomic, .use_window = hk_mpi_use_window,           \
+        .barrier = rma_barrier, .counter = hk_mpi_counter
+
 const hk_transport_t hk_transport_mpi_rma = {
-    HK_MPI_SHARED,
-    HK_MPI_PLAIN_SENDS,
-    HK_MPI_PLAIN_RECEIVES,
-    .caps = HK_MPI_CAPS | HK_CAP_ONE_SIDED,
+    RMA_SHARED,
+    .caps = RMA_CAPS,
     .name = "mpi:rma",
     .summary = "one-sided MPI (MPI_Put, MPI_Get, MPI_Win_flush); two-sided messages as mpi sends them",
-    .max_bytes = INT_MAX,
-    .open = rma_open,
-    .close = hk_mpi_close,
-    .alloc = rma_alloc,
-    .free = rma_free,
-    .put = rma_put,
-    .get = rma_get,
-    .quiet = rma_quiet,
-    .wait_word = rma_wait_word,
-    .barrier = rma_barrier,
-    .counter = hk_mpi_counter,
+    .own = &hk_window_allocated,
+};
+
+const hk_transport_t hk_transport_mpi_rma_create = {
+    RMA_SHARED,
+    .caps = RMA_CAPS,
+    .name = "mpi:rma-create",
+    .summary = "mpi:rma on memory of the program (MPI_Win_create)",
+    .own = &hk_window_created,
+};
+
+const hk_transport_t hk_transport_mpi_rma_dynamic = {
+    RMA_SHARED,
+    .caps = RMA_CAPS,
+    .name = "mpi:rma-dynamic",
+    .summary = "mpi:rma on memory that is attached (MPI_Win_create_dynamic)",
+    .own = &hk_window_dynamic,
+};
+
+const hk_transport_t hk_transport_mpi_rma_shared = {
+    RMA_SHARED,
+    .caps = RMA_CAPS & ~(uint32_t)HK_CAP_HOSTS,
+    .name = "mpi:rma-shared",
+    .summary = "mpi:rma on memory that ranks of a host share (MPI_Win_allocate_shared)",
+    .own = &hk_window_shared,
 };

@@ -1,0 +1,180 @@
+/* MPI's synchronisations of one-sided access. Usually all ranks hold a lock on all, so that quiet is a flush;
+ * while a pattern has epochs of its own, they do not. */
+#include <stdlib.h>
+
+#include "mpi_rma.h"
+
+typedef struct mpi_epoch {
+    MPI_Win win;
+    hk_window_t *window;
+    MPI_Group to, from;
+} mpi_epoch_t;
+
+/* Each: the calls of one synchronisation. `m` is the mpi_epoch_t, `peer` each rank that is accessed. */
+#define EPOCH_ONCE(name, what, call)                                                                                   \
+    static hk_status_t name(hk_ctx_t *ctx, hk_epoch_t *epoch)                                                          \
+    {                                                                                                                  \
+        const mpi_epoch_t *m = epoch->own;                                                                             \
+        const int code = call;                                                                                         \
+        m->window->is_dirty = false;                                                                                   \
+        return HK_MPI_CHECKED(ctx, what, code);                                                                        \
+    }
+#define EPOCH_EACH(name, what, call)                                                                                   \
+    static hk_status_t name(hk_ctx_t *ctx, hk_epoch_t *epoch)                                                          \
+    {                                                                                                                  \
+        const mpi_epoch_t *m = epoch->own;                                                                             \
+        int code = MPI_SUCCESS;                                                                                        \
+        for (int i = 0; i < epoch->to_count && code == MPI_SUCCESS; i++) {                                             \
+            const int peer = epoch->to[i];                                                                             \
+            code = call;                                                                                               \
+        }                                                                                                              \
+        m->window->is_dirty = false;                                                                                   \
+        return HK_MPI_CHECKED(ctx, what, code);                                                                        \
+    }
+
+EPOCH_EACH(epoch_flush_each, "MPI_Win_flush", MPI_Win_flush(peer, m->win))
+EPOCH_EACH(epoch_flush_local_each, "MPI_Win_flush_local", MPI_Win_flush_local(peer, m->win))
+EPOCH_EACH(epoch_lock_each, "MPI_Win_lock", MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, m->win))
+EPOCH_EACH(epoch_unlock_each, "MPI_Win_unlock", MPI_Win_unlock(peer, m->win))
+EPOCH_ONCE(epoch_flush_all, "MPI_Win_flush_all", MPI_Win_flush_all(m->win))
+EPOCH_ONCE(epoch_flush_local_all, "MPI_Win_flush_local_all", MPI_Win_flush_local_all(m->win))
+EPOCH_ONCE(epoch_lock_all, "MPI_Win_lock_all", MPI_Win_lock_all(0, m->win))
+EPOCH_ONCE(epoch_unlock_all, "MPI_Win_unlock_all", MPI_Win_unlock_all(m->win))
+EPOCH_ONCE(epoch_fence, "MPI_Win_fence", MPI_Win_fence(0, m->win))
+EPOCH_ONCE(epoch_post, "MPI_Win_post", MPI_Win_post(m->from, 0, m->win))
+EPOCH_ONCE(epoch_await, "MPI_Win_wait", MPI_Win_wait(m->win))
+EPOCH_ONCE(epoch_start, "MPI_Win_start", MPI_Win_start(m->to, 0, m->win))
+EPOCH_ONCE(epoch_complete, "MPI_Win_complete", MPI_Win_complete(m->win))
+
+static hk_status_t epoch_post_and_start(hk_ctx_t *ctx, hk_epoch_t *epoch)
+{
+    HK_TRY(epoch_post(ctx, epoch));
+    return epoch_start(ctx, epoch);
+}
+
+static hk_status_t epoch_complete_and_await(hk_ctx_t *ctx, hk_epoch_t *epoch)
+{
+    HK_TRY(epoch_complete(ctx, epoch));
+    return epoch_await(ctx, epoch);
+}
+
+static hk_status_t epoch_no_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
+{
+    (void)ctx;
+    (void)epoch;
+    return HK_OK;
+}
+
+bool hk_mpi_has_epoch(const hk_transport_t *tp, int kind, char *why, size_t len)
+{
+    (void)tp, (void)kind, (void)why, (void)len;
+    return true;
+}
+
+static void epoch_choose_hooks(hk_epoch_t *epoch)
+{
+    const bool accesses = epoch->to_count > 0, is_accessed = epoch->from_count > 0;
+    epoch->begin = NULL;
+    switch (epoch->kind) {
+    case HK_EPOCH_FLUSH:
+        epoch->end = epoch->to_all ? epoch_flush_all : epoch_flush_each;
+        break;
+    case HK_EPOCH_FLUSH_LOCAL:
+        epoch->end = epoch->to_all ? epoch_flush_local_all : epoch_flush_local_each;
+        break;
+    case HK_EPOCH_LOCK:
+        epoch->begin = epoch_lock_each;
+        epoch->end = epoch_unlock_each;
+        break;
+    case HK_EPOCH_LOCK_ALL:
+        epoch->begin = epoch_lock_all;
+        epoch->end = epoch_unlock_all;
+        break;
+    case HK_EPOCH_FENCES:
+        epoch->begin = epoch_fence;
+        epoch->end = epoch_fence;
+        break;
+    case HK_EPOCH_PSCW:
+        epoch->begin = accesses && is_accessed ? epoch_post_and_start
+                       : accesses              ? epoch_start
+                       : is_accessed           ? epoch_post
+                                               : epoch_no_epoch;
+        epoch->end = accesses && is_accessed ? epoch_complete_and_await
+                     : accesses              ? epoch_complete
+                     : is_accessed           ? epoch_await
+                                             : epoch_no_epoch;
+        break;
+    default:
+        epoch->end = epoch_fence;
+        break;
+    }
+}
+
+/* The locks that flushes need, for as long as the epoch exists: as the OSU and Intel benchmarks have them. */
+static hk_status_t epoch_hold(hk_ctx_t *ctx, hk_epoch_t *epoch, bool begins)
+{
+    const bool flushes = epoch->kind == HK_EPOCH_FLUSH || epoch->kind == HK_EPOCH_FLUSH_LOCAL;
+    if (!flushes || epoch->to_count == 0) {
+        return HK_OK;
+    }
+    return begins ? (epoch->to_all ? epoch_lock_all : epoch_lock_each)(ctx, epoch)
+                  : (epoch->to_all ? epoch_unlock_all : epoch_unlock_each)(ctx, epoch);
+}
+
+static bool epoch_is_fenced(const hk_epoch_t *epoch)
+{
+    return epoch->kind == HK_EPOCH_FENCE || epoch->kind == HK_EPOCH_FENCES;
+}
+
+/* A rank must not post or fence memory on which another still has a lock, so all meet between. */
+hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
+{
+    mpi_epoch_t *m = calloc(1, sizeof *m);
+    MPI_Group all = MPI_GROUP_NULL;
+    if (m == NULL) {
+        return hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for an epoch");
+    }
+    epoch->own = m;
+    m->window = hk_window_at(ctx, epoch->memory);
+    m->win = m->window->win;
+    int code = MPI_Comm_group(hk_mpi_comm(ctx), &all);
+    if (code == MPI_SUCCESS) {
+        code = MPI_Group_incl(all, epoch->to_count, epoch->to, &m->to);
+    }
+    if (code == MPI_SUCCESS) {
+        code = MPI_Group_incl(all, epoch->from_count, epoch->from, &m->from);
+    }
+    if (code == MPI_SUCCESS && m->window->epochs++ == 0) {
+        code = MPI_Win_unlock_all(m->win);
+        code = code == MPI_SUCCESS ? MPI_Barrier(hk_mpi_comm(ctx)) : code;
+    }
+    if (all != MPI_GROUP_NULL) {
+        MPI_Group_free(&all);
+    }
+    HK_TRY(HK_MPI_CHECKED(ctx, "setting up an epoch", code));
+    epoch_choose_hooks(epoch);
+    HK_TRY(epoch_is_fenced(epoch) ? epoch_fence(ctx, epoch) : epoch_hold(ctx, epoch, true));
+    return hk_mpi_barrier(ctx); /* a lock may need the library's progress at its target */
+}
+
+hk_status_t hk_mpi_drop_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
+{
+    mpi_epoch_t *m = epoch->own;
+    const bool is_last = --m->window->epochs == 0;
+    int code = epoch_is_fenced(epoch) && is_last ? MPI_Win_fence(MPI_MODE_NOSUCCEED, m->win) : MPI_SUCCESS;
+    HK_TRY(HK_MPI_CHECKED(ctx, "MPI_Win_fence", code));
+    HK_TRY(epoch_hold(ctx, epoch, false));
+    if (is_last) {
+        code = MPI_Barrier(hk_mpi_comm(ctx));
+        code = code == MPI_SUCCESS ? MPI_Win_lock_all(MPI_MODE_NOCHECK, m->win) : code;
+    }
+    if (m->to != MPI_GROUP_EMPTY) {
+        MPI_Group_free(&m->to);
+    }
+    if (m->from != MPI_GROUP_EMPTY) {
+        MPI_Group_free(&m->from);
+    }
+    free(m);
+    epoch->own = NULL;
+    return HK_MPI_CHECKED(ctx, "MPI_Win_lock_all", code);
+}

@@ -1,0 +1,69 @@
+/* One-sided MPI: windows, shared by the files mpi_rma (puts and gets), mpi_windows (kinds of windows), mpi_epochs
+ * (synchronisation) and mpi_atomics. */
+#ifndef HK_MPI_RMA_H
+#define HK_MPI_RMA_H
+
+#include "../onesided.h"
+#include "mpi_hooks.h"
+
+enum { HK_WINDOWS_MAX = 16 };
+
+/* How memory becomes accessible to other ranks: the `own` of a transport. */
+typedef struct hk_window_kind {
+    const char *call;
+    bool takes_memory; /* else the library allocates it */
+
+    /* Returns MPI's code. In: *base_p is the memory, if the kind takes it. Out: also where it begins for other ranks.
+     */
+    int (*make)(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p, MPI_Aint *begin_p);
+    int (*unmake)(void *base, MPI_Win *win_p);
+} hk_window_kind_t;
+
+extern const hk_window_kind_t hk_window_created, hk_window_allocated, hk_window_dynamic, hk_window_shared;
+
+typedef struct hk_window {
+    MPI_Win win;
+    void *base; /* what `make` used or allocated */
+    size_t base_bytes;
+    unsigned char *memory; /* this rank's, page-aligned */
+    size_t room_bytes;     /* from there, more than was asked for: a put of nothing lies within, too */
+    MPI_Aint *begins;      /* [size] start of the memory in each rank's part of the window */
+    bool is_dirty;         /* puts or gets may be under way */
+    int epochs;            /* made by patterns: without one, all ranks have the right of access to all */
+} hk_window_t;
+
+typedef struct hk_rma {
+    hk_mpi_t mpi;
+    bool gives_way; /* oversubscribed */
+    size_t windows_count;
+    hk_window_t window[HK_WINDOWS_MAX];
+} hk_rma_t;
+
+/* The window that contains an address; there are two or three. */
+static inline hk_window_t *hk_window_at(hk_ctx_t *ctx, const void *address)
+{
+    hk_window_t *window = ((hk_rma_t *)ctx)->window;
+    while ((uintptr_t)address - (uintptr_t)window->memory >= window->room_bytes) {
+        window++;
+    }
+    return window;
+}
+
+static inline MPI_Aint hk_window_place(const hk_window_t *window, int peer, const void *address)
+{
+    return window->begins[peer] + ((const unsigned char *)address - window->memory);
+}
+
+/* mpi_windows.c */
+hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used);
+
+/* mpi_epochs.c */
+bool hk_mpi_has_epoch(const hk_transport_t *tp, int kind, char *why, size_t len);
+hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch);
+hk_status_t hk_mpi_drop_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch);
+
+/* mpi_atomics.c */
+bool hk_mpi_has_atomic(const hk_transport_t *tp, const hk_atomic_t *atomic, char *why, size_t len);
+hk_status_t hk_mpi_make_atomic(hk_ctx_t *ctx, hk_atomic_t *atomic);
+
+#endif
