@@ -92,8 +92,12 @@ static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *f
     if (fault->rank < 0) { /* the pattern's verdict */
         return hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_CORRUPT, see_log);
     }
-    if (fault->from == HK_FROM_ALL) {
+    if (fault->from == HK_FROM_ALL && command->bytes == 0) {
+        snprintf(what, sizeof what, "a wrong value of all ranks");
+    } else if (fault->from == HK_FROM_ALL) {
         snprintf(what, sizeof what, "a wrong reduction of %llu B", (unsigned long long)command->bytes);
+    } else if (command->bytes == 0) { /* atomic operations have no size */
+        snprintf(what, sizeof what, "a wrong value from rank %d", (int)fault->from);
     } else {
         snprintf(what, sizeof what, "a corrupted message of %llu B from rank %d", (unsigned long long)command->bytes,
                  (int)fault->from);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../transport.h"
+#include "shmem_hooks.h"
 
 enum {
     LIBRARY_MAX = 96,
@@ -154,29 +154,39 @@ static hk_status_t barrier(hk_ctx_t *ctx)
     return HK_OK;
 }
 
-bool hk_shmem_has_call(const hk_transport_t *tp, const struct hk_call *call, char *why, size_t len);
-hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, struct hk_call *call);
-void hk_shmem_drop_call(hk_ctx_t *ctx, struct hk_call *call);
+#if HK_SHMEM_HAS_SIGNAL
+#define SIGNAL_CAP HK_CAP_SIGNAL
+#define SIGNAL_HOOK .put_signal = hk_shmem_put_signal,
+#else
+#define SIGNAL_CAP HK_CAP_NONE
+#define SIGNAL_HOOK
+#endif
 
+#define SHARED_CAPS                                                                                                    \
+    (HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_ATOMICS | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS |     \
+     HK_CAP_STARTUP | SIGNAL_CAP)
 #define SHARED                                                                                                         \
-    .caps = HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_STARTUP,                          \
-    .carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put, .get = get, \
-    .quiet = quiet, .wait_word = wait_word, .barrier = barrier, .has_call = hk_shmem_has_call,                         \
-    .make_call = hk_shmem_make_call, .drop_call = hk_shmem_drop_call, .now_ns = hk_real_now_ns,                        \
-    .compute = hk_real_compute
+    SIGNAL_HOOK.carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put,  \
+    .get = get, .put_start = hk_shmem_put_start, .get_start = hk_shmem_get_start, .quiet = quiet,                      \
+    .wait_word = wait_word, .has_atomic = hk_shmem_has_atomic, .make_atomic = hk_shmem_make_atomic,                    \
+    .barrier = barrier, .has_call = hk_shmem_has_call, .make_call = hk_shmem_make_call,                                \
+    .drop_call = hk_shmem_drop_call, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 const hk_transport_t hk_transport_shmem = {
     SHARED,
+    .caps = SHARED_CAPS | HK_CAP_WINDOWS,
     .name = "shmem",
     .summary = "put, get and wait on memory from the symmetric heap",
     .below = "shm",
     .below_remote = "tcp",
     .alloc = heap_alloc,
     .free = heap_free,
+    .use_window = hk_shmem_use_window,
 };
 
 const hk_transport_t hk_transport_shmem_static = {
     SHARED,
+    .caps = SHARED_CAPS,
     .name = "shmem:static",
     .summary = "put, get and wait on static data",
     .max_bytes = STATIC_MAX_BYTES,
