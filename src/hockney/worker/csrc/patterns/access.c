@@ -67,107 +67,7 @@ static size_t access_places(const hk_run_t *run)
     return window > 0 ? hk_flow_places(run->bytes, window) : 1;
 }
 
-/* ---- who accesses whom --------------------------------------------------------------------------------------------
- */
-
-/* The ranks that this one accesses, or that access it, in order. Two ranks that exchange are each other's both. */
-static int access_peers(const hk_run_t *run, bool accesses, int *peers)
-{
-    const hk_reach_t reach = access_kind(run)->reach;
-    const int rank = run->ctx->rank, size = run->ctx->size;
-    int count = 0;
-    switch (reach) {
-    case HK_REACH_PAIR:
-        peers[0] = accesses ? hk_target(run->option) : hk_source(run->option);
-        return rank == (accesses ? hk_source(run->option) : hk_target(run->option)) ? 1 : 0;
-    case HK_REACH_HALVES:
-        peers[0] = accesses ? rank + size / 2 : rank - size / 2;
-        return (rank < size / 2) == accesses ? 1 : 0;
-    case HK_REACH_RING:
-        peers[0] = accesses ? hk_ring_next(run) : hk_ring_previous(run);
-        return 1;
-    case HK_REACH_EXCHANGE:
-        peers[0] = (rank + size - 1) % size;
-        peers[1] = (rank + 1) % size;
-        return 2;
-    case HK_REACH_FAN:
-    case HK_REACH_ALL:
-        if (reach == HK_REACH_FAN && !accesses) {
-            peers[0] = 0;
-            return rank > 0 ? 1 : 0;
-        }
-        for (int step = 1; step < size && (reach == HK_REACH_ALL || rank == 0); step++) {
-            peers[count++] = (rank + step) % size; /* another target for each rank, so that none is everyone's first */
-        }
-        return count;
-    }
-    return 0;
-}
-
-/* Rooms for peers, of any kind. */
-static size_t access_peers_max(const hk_run_t *run)
-{
-    const size_t size = (size_t)run->ctx->size;
-    return size > 2 ? size : 2;
-}
-
-/* The slot of this rank's `in` for the data of peer i. */
-static size_t access_slot_here(const hk_run_t *run, int i, int peer)
-{
-    return access_kind(run)->reach == HK_REACH_ALL ? (size_t)peer : (size_t)i;
-}
-
-/* The slot of peer i's `in` for this rank's data: its left neighbour's is the first. */
-static size_t access_slot_there(const hk_run_t *run, int i)
-{
-    switch (access_kind(run)->reach) {
-    case HK_REACH_ALL:
-        return (size_t)run->ctx->rank;
-    case HK_REACH_EXCHANGE:
-        return i == 0 ? 1 : 0;
-    default:
-        return 0;
-    }
-}
-
-static size_t access_slots(const hk_run_t *run)
-{
-    const hk_access_kind_t *kind = access_kind(run);
-    const size_t size = (size_t)run->ctx->size;
-    switch (kind->reach) {
-    case HK_REACH_ALL:
-        return size;
-    case HK_REACH_EXCHANGE:
-        return 2;
-    case HK_REACH_FAN:
-        return !kind->reads ? 1 : run->ctx->rank == 0 ? size - 1 : 0;
-    default:
-        return 1;
-    }
-}
-
-static uint64_t access_count(const hk_run_t *run)
-{
-    const uint64_t size = (uint64_t)run->ctx->size;
-    switch (access_kind(run)->reach) {
-    case HK_REACH_PAIR:
-        return 1;
-    case HK_REACH_HALVES:
-        return size / 2;
-    case HK_REACH_RING:
-        return size;
-    case HK_REACH_FAN:
-        return size - 1;
-    case HK_REACH_ALL:
-        return size * (size - 1);
-    case HK_REACH_EXCHANGE:
-        return 2 * size;
-    }
-    return 0;
-}
-
-/* ---- plan ---------------------------------------------------------------------------------------------------------
- */
+/* ---- plan -------------------------------------------------------------------------------------------------------- */
 
 static bool access_options_fit(const hk_run_t *run, char *why, size_t len)
 {
@@ -199,18 +99,17 @@ hk_plan_t hk_access_plan(const hk_run_t *run)
     const uint64_t window = (uint64_t)access_option(run, HK_ACCESS_WINDOW), at_once = window > 0 ? window : 1;
     const size_t places = access_places(run);
     hk_plan_t plan = {.out_bytes = places * run->bytes,
-                      .in_bytes = access_slots(run) * places * run->bytes,
-                      .bytes_per_rep = access_count(run) * at_once * run->bytes,
-                      .messages_per_rep = access_count(run) * at_once,
+                      .in_bytes = hk_reach_slots(run) * places * run->bytes,
+                      .bytes_per_rep = hk_reach_accesses(run) * at_once * run->bytes,
+                      .messages_per_rep = hk_reach_accesses(run) * at_once,
                       .divisor = at_once,
                       .root = access_kind(run)->reach == HK_REACH_PAIR ? hk_source(run->option) : 0};
     plan = hk_puts_plan(plan, access_quiet(run));
-    plan.state_bytes = sizeof(access_state_t) + access_peers_max(run) * (sizeof(access_target_t) + 2 * sizeof(int));
+    plan.state_bytes = sizeof(access_state_t) + hk_reach_peers_max(run) * (sizeof(access_target_t) + 2 * sizeof(int));
     return plan;
 }
 
-/* ---- loops --------------------------------------------------------------------------------------------------------
- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 /* `begins` and `computes` are constants in each call. A batch is one window. */
 static inline hk_status_t access_windows(hk_run_t *run, uint64_t reps, const bool begins, const bool computes)
@@ -290,8 +189,7 @@ hk_status_t hk_access_repeat(hk_run_t *run, uint64_t reps)
     return state->loop(run, reps);
 }
 
-/* ---- before and after ---------------------------------------------------------------------------------------------
- */
+/* ---- before and after -------------------------------------------------------------------------------------------- */
 
 /* Without computing. */
 static hk_status_t (*access_loop_of(const access_state_t *state))(hk_run_t *, uint64_t)
@@ -329,12 +227,12 @@ static void access_list_peers(hk_run_t *run)
 {
     access_state_t *state = run->state;
     const bool reads = access_kind(run)->reads;
-    const size_t slot_bytes = state->places * run->bytes, room = access_peers_max(run);
+    const size_t slot_bytes = state->places * run->bytes, room = hk_reach_peers_max(run);
     state->target = (access_target_t *)(void *)state->room;
     int *to = (int *)(void *)(state->target + room), *from = to + room;
-    int to_count = access_peers(run, true, to), from_count = access_peers(run, false, from);
+    int to_count = hk_reach_peers(run, true, to), from_count = hk_reach_peers(run, false, from);
     for (int i = 0; i < to_count; i++) {
-        const size_t slot = reads ? access_slot_here(run, i, to[i]) : access_slot_there(run, i);
+        const size_t slot = reads ? hk_reach_slot_here(run, i, to[i]) : hk_reach_slot_there(run, i);
         state->target[i] = (access_target_t){.peer = to[i], .at = slot * slot_bytes};
     }
     state->targets_count = to_count;
@@ -396,7 +294,7 @@ bool hk_access_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
     const bool is_second = n == 1 && state->epoch.from_count == 1; /* two ranks that exchange */
     const int peer = reads ? state->target[n].peer : state->epoch.from[is_second ? 0 : n];
     *expected_p = (hk_expected_t){
-        .in_offset = (access_slot_here(run, (int)n, peer) * state->places + place) * run->bytes,
+        .in_offset = (hk_reach_slot_here(run, (int)n, peer) * state->places + place) * run->bytes,
         .from_offset = place * run->bytes,
         .size_bytes = access_is_plain(run) ? hk_puts_expected_bytes(run, access_quiet(run)) : run->bytes,
         .from_rank = peer};

@@ -36,6 +36,20 @@ enum { HK_ACCESS_WINDOW, HK_ACCESS_SYNC, HK_ACCESS_PLACES, HK_ACCESS_OVERLAP };
     {"overlap", "no|yes", 0, 0, 0, "compute before the completion, for as long as the operations take by themselves"}
 // clang-format on
 
+/* Who accesses whom (access_reach.c). The ranks that this one accesses, or that access it, in order: their number. Two
+ * ranks that exchange are each other's both. `peers` has room for peers_max. */
+int hk_reach_peers(const hk_run_t *run, bool accesses, int *peers);
+size_t hk_reach_peers_max(const hk_run_t *run);
+
+/* The slot of this rank's `in` for the data of peer i, and of peer i's `in` for this rank's: that of the rank before is
+ * the first. How many slots this rank has. */
+size_t hk_reach_slot_here(const hk_run_t *run, int i, int peer);
+size_t hk_reach_slot_there(const hk_run_t *run, int i);
+size_t hk_reach_slots(const hk_run_t *run);
+
+/* Of all ranks, in one repetition with a window of one. */
+uint64_t hk_reach_accesses(const hk_run_t *run);
+
 /* Hooks. */
 bool hk_access_fits(const hk_run_t *run, char *why, size_t len);
 hk_plan_t hk_access_plan(const hk_run_t *run);

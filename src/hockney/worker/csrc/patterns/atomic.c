@@ -103,8 +103,7 @@ static hk_plan_t atomic_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* ---- loops --------------------------------------------------------------------------------------------------------
- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 /* In every other window compare_and_swap exchanges what it expects for what it writes, so that each one of a single
  * origin succeeds. */

@@ -22,8 +22,7 @@ hk_status_t hk_channel_put_signal(hk_ctx_t *ctx, int peer, void *remote, const v
     return HK_OK;
 }
 
-/* ---- atomic operations ---------------------------------------------------------------------------------------------
- */
+/* ---- atomic operations ------------------------------------------------------------------------------------------- */
 
 /* LOOP: the operation on each element, `old` is the one before. Vectors and elements share it. */
 #define ATOMIC_LOOP(name, type, expression)                                                                            \

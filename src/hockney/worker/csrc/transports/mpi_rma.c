@@ -19,7 +19,9 @@ static hk_rma_t *rma_of(hk_ctx_t *ctx)
 static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     HK_TRY(hk_mpi_create(tp, job, sizeof(hk_rma_t), ctx_p));
-    rma_of(*ctx_p)->gives_way = job->oversubscribed != 0;
+    hk_rma_t *rma = rma_of(*ctx_p);
+    rma->gives_way = job->oversubscribed != 0;
+    rma->last = rma->window; /* not in use yet: it has no room */
     return HK_OK;
 }
 
@@ -109,6 +111,7 @@ static void rma_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
     MPI_Win_unlock_all(last->win);
     kind->unmake(last->base, &last->win);
     drop_memory(ctx, last);
+    *last = (hk_window_t){.room_bytes = 0};
 }
 
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */

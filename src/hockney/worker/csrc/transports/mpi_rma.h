@@ -36,15 +36,24 @@ typedef struct hk_rma {
     hk_mpi_t mpi;
     bool gives_way; /* oversubscribed */
     size_t windows_count;
+    hk_window_t *last; /* the last used one */
     hk_window_t window[HK_WINDOWS_MAX];
 } hk_rma_t;
 
-/* The window that contains an address; there are two or three. */
+static inline bool hk_window_has(const hk_window_t *window, const void *address)
+{
+    return (uintptr_t)address - (uintptr_t)window->memory < window->room_bytes;
+}
+
+/* The window that contains an address: usually the last used one, else one of two or three. */
 static inline hk_window_t *hk_window_at(hk_ctx_t *ctx, const void *address)
 {
-    hk_window_t *window = ((hk_rma_t *)ctx)->window;
-    while ((uintptr_t)address - (uintptr_t)window->memory >= window->room_bytes) {
-        window++;
+    hk_rma_t *rma = (hk_rma_t *)ctx;
+    hk_window_t *window = rma->last;
+    if (__builtin_expect(!hk_window_has(window, address), 0)) {
+        for (window = rma->window; !hk_window_has(window, address); window++) {
+        }
+        rma->last = window;
     }
     return window;
 }

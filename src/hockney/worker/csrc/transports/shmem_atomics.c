@@ -30,8 +30,7 @@ hk_status_t hk_shmem_put_signal(hk_ctx_t *ctx, int peer, void *remote, const voi
 }
 #endif
 
-/* ---- atomic operations ---------------------------------------------------------------------------------------------
- */
+/* ---- atomic operations ------------------------------------------------------------------------------------------- */
 
 /* `there` is the element, `operand` the number that it is combined with. */
 #define SHMEM_ATOMIC(name, type, statement)                                                                            \
