@@ -10,8 +10,8 @@
 #include "roles.h"
 
 #define SHARED                                                                                                         \
-    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED, .ranks_min = 2, .fits = hk_access_fits, .plan = hk_access_plan,                         \
-    .prepare = hk_access_prepare, .finish = hk_access_finish, .repeat = hk_access_repeat,                              \
+    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED, .ranks_min = 2, .fits = hk_access_fits,                      \
+    .plan = hk_access_plan, .prepare = hk_access_prepare, .finish = hk_access_finish, .repeat = hk_access_repeat,      \
     .expected = hk_access_expected, .counter = hk_access_counter
 #define ONE_TO_ONE SHARED, .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS
 #define IN_HALVES SHARED, .timed = HK_TIMED_SOURCES, .links = HK_LINKS_HALVES, .ranks_step = 2, .stream = true

@@ -79,10 +79,13 @@ static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
         snprintf(why, len, "what all ranks fetch is checked with integers of 4 or 8 bytes, not with %s", type);
     } else if (hk_atomic_by_all(run) && run->option[HK_ROLE_SOURCE] != 0) {
         snprintf(why, len, "with origins=all there is no source");
+    } else if (hk_atomic_by_all(run) && hk_target(run->option) >= run->ctx->size) {
+        snprintf(why, len, "target is rank %d, and the last of %d ranks is %d", hk_target(run->option), run->ctx->size,
+                 run->ctx->size - 1);
     } else if (!tp->has_atomic(tp, &atomic, lacks, sizeof lacks)) {
         snprintf(why, len, "%s has no %s", tp->name, lacks);
     } else {
-        return hk_roles_fit(run, why, len) && hk_epoch_fits(run, atomic_sync(run), why, len);
+        return (hk_atomic_by_all(run) || hk_roles_fit(run, why, len)) && hk_epoch_fits(run, atomic_sync(run), why, len);
     }
     return false;
 }
@@ -172,10 +175,10 @@ static hk_status_t atomic_finish(hk_run_t *run)
 }
 
 #define ATOMIC_SHARED(KIND)                                                                                            \
-    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED | HK_CAP_ATOMICS, .ranks_min = 2, .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS,        \
-    .own = &(const hk_atomic_kind_t){KIND}, .grain = atomic_grain, .fits = atomic_fits, .plan = atomic_plan,           \
-    .prepare = atomic_prepare, .fill = hk_atomic_fill, .finish = atomic_finish, .repeat = atomic_repeat,               \
-    .collect = hk_atomic_collect, .check = hk_atomic_check
+    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED | HK_CAP_ATOMICS, .ranks_min = 2, .stream = true,             \
+    .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS, .own = &(const hk_atomic_kind_t){KIND}, .grain = atomic_grain,     \
+    .fits = atomic_fits, .plan = atomic_plan, .prepare = atomic_prepare, .fill = hk_atomic_fill,                       \
+    .finish = atomic_finish, .repeat = atomic_repeat, .collect = hk_atomic_collect, .check = hk_atomic_check
 
 const hk_pattern_t hk_pattern_accumulate = {
     ATOMIC_SHARED(HK_ATOMIC_ACCUMULATE),

@@ -160,6 +160,7 @@ const hk_pattern_t hk_pattern_passive = {
     .ranks_min = 2,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
+    .stream = true,
     .option = {HK_ROLES_OPTIONS,
                {"sync", "quiet|flush|flush_local|lock|lock_all", 0, 0, 0, HK_SYNC_HELP},
                {"busy", "no|yes", 0, 0, 0, "yes: the target computes before it enters the barrier"},

@@ -42,6 +42,10 @@ static bool putpong_fits(const hk_run_t *run, char *why, size_t len)
                  strncmp(tp->name, "shmem", 5) == 0 ? ", which came with OpenSHMEM 1.5" : "");
         return false;
     }
+    if (putpong_epoch(run) != HK_NO_EPOCH && (tp->caps & HK_CAP_EPOCHS) == 0) {
+        snprintf(why, len, "%s has no epochs; sync=word does without", tp->name);
+        return false;
+    }
     return hk_roles_fit(run, why, len) && hk_epoch_fits(run, putpong_epoch(run), why, len);
 }
 

@@ -22,6 +22,19 @@ hk_status_t hk_channel_put_signal(hk_ctx_t *ctx, int peer, void *remote, const v
     return HK_OK;
 }
 
+/* All memory is accessible to all ranks, so only its use remains. */
+hk_status_t hk_channel_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used)
+{
+    if (!is_used) {
+        return HK_OK;
+    }
+    HK_TRY(hk_channel_barrier(ctx));
+    if (size_bytes > 0) {
+        HK_TRY(hk_channel_put(ctx, ctx->rank, memory, local, 1));
+    }
+    return hk_channel_barrier(ctx);
+}
+
 /* ---- atomic operations ------------------------------------------------------------------------------------------- */
 
 /* LOOP: the operation on each element, `old` is the one before. Vectors and elements share it. */

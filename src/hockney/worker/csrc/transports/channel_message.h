@@ -19,9 +19,10 @@ hk_status_t hk_channel_quiet(hk_ctx_t *ctx);
 hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value);
 hk_status_t hk_channel_barrier(hk_ctx_t *ctx);
 
-/* Signals and atomic operations (channel_atomics.c). */
+/* Signals, windows and atomic operations (channel_atomics.c). */
 hk_status_t hk_channel_put_signal(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes,
                                   uint64_t *signal, uint64_t value);
+hk_status_t hk_channel_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used);
 bool hk_channel_has_atomic(const hk_transport_t *tp, const struct hk_atomic *atomic, char *why, size_t len);
 hk_status_t hk_channel_make_atomic(hk_ctx_t *ctx, struct hk_atomic *atomic);
 

@@ -12,11 +12,11 @@
     .barrier = hk_channel_barrier, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 /* Hooks for one-sided access, where a put is a plain copy, also one that is only started. */
-#define ONE_SIDED_CAPS (HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_ATOMICS | HK_CAP_SIGNAL)
+#define ONE_SIDED_CAPS (HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_ATOMICS | HK_CAP_SIGNAL | HK_CAP_WINDOWS)
 #define CHANNEL_ONE_SIDED                                                                                              \
     .put = hk_channel_put, .get = hk_channel_get, .put_start = hk_channel_put, .get_start = hk_channel_get,            \
     .quiet = hk_channel_quiet, .wait_word = hk_channel_wait_word, .put_signal = hk_channel_put_signal,                 \
-    .has_atomic = hk_channel_has_atomic, .make_atomic = hk_channel_make_atomic
+    .has_atomic = hk_channel_has_atomic, .make_atomic = hk_channel_make_atomic, .use_window = hk_channel_use_window
 
 const hk_transport_t hk_transport_shm = {
     CHANNEL_HOOKS,
