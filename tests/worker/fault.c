@@ -13,6 +13,9 @@
  *   lag 1 2000000      every rank sleeps for 2 ms before each message and put that it sends, rank 1 for 6 ms
  *   count 0 0          every delay is written to standard error
  *   list 0 0           rank 0 writes every message and put that it sends to standard error
+ *   update 1 0         rank 1's atomic operations have a wrong operand
+ *   fetch 1 0          one bit of what rank 1's atomic operations fetch is wrong
+ *   skip 1 0           rank 1's atomic operations do nothing
  *   lose 1 64          each message of 64 bytes that rank 1 receives is zeros; the transport lossy, which differs only
  *                      in its capabilities, counts it
  *
@@ -26,6 +29,7 @@
 
 #include <unistd.h>
 
+#include "onesided.h"
 #include "transports/channel.h"
 
 extern const hk_transport_t hk_transport_shm, hk_transport_tcp;
@@ -44,6 +48,7 @@ typedef struct fault_ctx {
     size_t receives_count;
     const void *places[PLACES_MAX]; /* buffers of messages of size_bytes */
     size_t places_count, size_bytes;
+    hk_atomic_t atomic; /* as the transport below made it */
 } fault_ctx_t;
 
 static fault_ctx_t *mine(hk_ctx_t *ctx)
@@ -252,6 +257,41 @@ static hk_status_t fault_get(hk_ctx_t *ctx, int peer, void *local, const void *r
     return status;
 }
 
+static hk_status_t fault_atomic(hk_ctx_t *ctx, const hk_atomic_t *atomic, int peer, void *remote, const void *local,
+                                const void *compare, void *fetched)
+{
+    fault_ctx_t *fault = mine(ctx);
+    const bool strikes = ctx->rank == fault->rank;
+    if (strikes && strcmp(fault->what, "skip") == 0) {
+        return HK_OK;
+    }
+    unsigned char *copy = malloc(atomic->size_bytes);
+    if (copy == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    memcpy(copy, local, atomic->size_bytes);
+    copy[0] ^= strikes && strcmp(fault->what, "update") == 0 ? 1 : 0;
+    const hk_status_t status = fault->atomic.start(fault->under, &fault->atomic, peer, remote, copy, compare, fetched);
+    free(copy);
+    if (strikes && strcmp(fault->what, "fetch") == 0 && hk_fetches(atomic->kind)) {
+        ((unsigned char *)fetched)[0] ^= 1;
+    }
+    return status;
+}
+
+static bool fault_has_atomic(const hk_transport_t *tp, const hk_atomic_t *atomic, char *why, size_t len)
+{
+    return hk_transport_shm.has_atomic(tp, atomic, why, len);
+}
+
+static hk_status_t fault_make_atomic(hk_ctx_t *ctx, hk_atomic_t *atomic)
+{
+    fault_ctx_t *fault = mine(ctx);
+    fault->atomic = *atomic;
+    atomic->start = fault_atomic;
+    return under(ctx)->make_atomic(fault->under, &fault->atomic);
+}
+
 static hk_status_t fault_quiet(hk_ctx_t *ctx)
 {
     return under(ctx)->quiet(mine(ctx)->under);
@@ -290,9 +330,13 @@ static uint64_t coarse_now_ns(hk_ctx_t *ctx)
 #define HOOKS                                                                                                          \
     MESSAGES, .summary = "shm with deliberate faults", .own = &hk_transport_shm, .prepare = hk_channel_prepare,        \
         .release = hk_channel_release, .put = fault_put, .get = fault_get, .quiet = fault_quiet,                       \
-        .wait_word = fault_wait_word
+        .wait_word = fault_wait_word, .put_start = fault_put, .get_start = fault_get, .has_atomic = fault_has_atomic,  \
+        .make_atomic = fault_make_atomic
 
-enum { CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_PAYLOAD | HK_CAP_SPINS };
+enum {
+    CAPS = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_ATOMICS | HK_CAP_PAYLOAD |
+    HK_CAP_SPINS
+};
 
 static uint64_t clock_twice_ns(hk_ctx_t *ctx)
 {

@@ -76,6 +76,20 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("put", {"quiet": "seen"}, (0, 1, 0, 0)),
     ("get", {}, (1, 0, 0, 0)),
     ("putring", {}, (1, 1, 1, 1)),
+    ("put", {"sync": "quiet", "window": 3}, (0, 3, 0, 0)),
+    ("get", {"sync": "quiet", "window": 3, "source": 2, "target": 0}, (0, 0, 3, 0)),
+    ("putpairs", {}, (0, 0, 1, 1)),
+    ("getpairs", {}, (1, 1, 0, 0)),
+    ("putring", {"sync": "quiet", "window": 2}, (2, 2, 2, 2)),
+    ("getring", {}, (1, 1, 1, 1)),
+    ("putfan", {}, (0, 1, 1, 1)),
+    ("getfan", {}, (3, 0, 0, 0)),
+    ("putall", {}, (1, 1, 1, 1)),  # of each writer, as another writes elsewhere
+    ("putall", {"sync": "quiet", "window": 2}, (2, 2, 2, 2)),
+    ("getall", {}, (3, 3, 3, 3)),
+    ("putexchange", {}, (2, 2, 2, 2)),
+    ("getexchange", {"sync": "quiet", "window": 2}, (4, 4, 4, 4)),
+    ("passive", {}, (0, 1, 0, 0)),
 ]
 
 # Patterns that are not above: in whatever places they receive messages.
@@ -86,6 +100,7 @@ OTHERS = [
     for row in DESCRIPTION["patterns"]
     if row["name"] not in KNOWN
     and not row["collective"]  # test_collectives.py
+    and not {"atomics", "windows"} & {*row["needs"]}  # test_onesided.py
     and (row["sized"] and row["payload"] and {*row["needs"]} <= {*SHM["caps"]})
     and (row["ranks"][0] <= RANKS <= (row["ranks"][1] or RANKS) and RANKS % row["ranks"][2] == 0)
 ]

@@ -82,7 +82,10 @@ def test_open_mpis_is_here() -> None:
 def test_capabilities(shmem: Library) -> None:
     transports = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
-        assert transports[name].caps == {"one_sided", "payload", "spins", "hosts"}
+        assert transports[name].caps - {"windows", "signal"} == {
+            *("one_sided", "deferred", "atomics", "payload", "spins", "hosts")
+        }
+        assert ("windows" in transports[name].caps) is (name == shmem.id)
         assert transports[name].native == {"allgather", "allgatherv", "allreduce", "alltoall", "barrier", "bcast"}
     assert transports[shmem.id].max_bytes == 0
     assert transports[f"{shmem.id}:static"].max_bytes == 1 << 20

@@ -1,0 +1,166 @@
+"""Started puts and gets, epochs, atomic operations and windows: in shared memory, over every MPI and OpenSHMEM."""
+
+from __future__ import annotations
+
+import pytest
+from tests.worker.extra import EXTRA
+from tests.worker.test_native import DESCRIPTION, all_unsupported, converse, measure, measured, shared
+from tests.worker.test_session import EVERY_MPI
+from tests.worker.test_session import shared_job as job
+
+from hockney.worker.build import build_worker
+from hockney.worker.libraries import Library
+from hockney.worker.session import WorkerSession
+
+# Ranks that act in a job of four, and how many others each accesses.
+ACCESSES = {
+    **dict.fromkeys(("put", "get"), (1, 1)),
+    **dict.fromkeys(("putpairs", "getpairs"), (2, 1)),
+    **dict.fromkeys(("putring", "getring"), (4, 1)),
+    **dict.fromkeys(("putfan", "getfan"), (1, 3)),
+    **dict.fromkeys(("putall", "getall"), (4, 3)),
+    **dict.fromkeys(("putexchange", "getexchange"), (4, 2)),
+}
+ATOMICS = ("accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap")
+SYNCS = ("flush", "flush_local", "lock", "lock_all", "fence", "fences", "pscw")
+WINDOWS = ("rma", "rma-create", "rma-dynamic", "rma-shared")
+OPS = ("sum", "min", "max", "band", "bor", "bxor", "replace", "inc", "no_op")
+TYPES = ("uint32", "int32", "uint64", "int64")
+
+
+def atomics(*, types: tuple[str, ...], ops: tuple[str, ...], **options: object) -> list[str]:
+    """Points of all kinds, of one origin and of all: of few elements and of many, alone and in windows."""
+    commands = []
+    for pattern in ATOMICS:
+        updates = [{}] if pattern == "compare_and_swap" else [{"op": op} for op in ops]
+        sizes = (8, 808) if pattern.endswith("accumulate") else (0,)
+        for update in updates:
+            if (pattern, update.get("op")) == ("accumulate", "no_op"):
+                continue
+            commands += [
+                measure(pattern, size, dtype=dtype, origins=origins, window=window, **update, **options)
+                for size in sizes
+                for dtype in types
+                for origins in ("one", "all")
+                for window in (0, 3)
+            ]
+    return commands
+
+
+def test_every_pattern_of_access_has_a_line() -> None:
+    row = {row["name"]: {option["name"] for option in row["options"]} for row in DESCRIPTION["patterns"]}
+    assert set(ACCESSES) == {name for name, options in row.items() if {"window", "sync", "places"} <= options}
+    assert set(ATOMICS) == {name for name, options in row.items() if "origins" in options}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("transport", ["null", "shm", "threads"])
+def test_operations_of_a_window_complete_together(transport: str, ranks: int) -> None:
+    ways = ({"window": 5}, {"window": 3, "places": "all"}, {"window": 0}, {"window": 2, "overlap": "yes"})
+    commands = [
+        measure(pattern, size, sync="quiet", **way)
+        for pattern in ACCESSES
+        for size in (0, 8, 1001, 100_000)
+        for way in ways
+    ]
+    for answer in measured(commands, "-t", transport, *shared(ranks)):
+        assert answer["verified"] is (transport != "null")
+        if ranks == 4:
+            acting, each = ACCESSES[answer["pattern"]]
+            assert answer["messages_per_rep"] == acting * each * answer["divisor"]
+            assert answer["bytes_per_rep"] == answer["messages_per_rep"] * answer["bytes"]
+
+
+def test_computing_before_the_completion_lasts_as_long_as_the_operations() -> None:
+    command = measure("put", 100_000, sync="quiet", window=4, overlap="yes", samples=5, batch=20)
+    (answer,) = measured([command], "-t", "shm", *shared())
+    delays, delay_ns = answer["counters"]["delays"], answer["counters"]["delay_ns"]
+    assert delays == [100, 0]
+    assert sum(answer["elapsed_ns"][0]) >= delay_ns[0] > 0
+
+
+@pytest.mark.parametrize("transport", ["shm", "threads"])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_atomic_operations_are_exact(transport: str, ranks: int) -> None:
+    answers = measured(atomics(types=TYPES, ops=OPS), "-t", transport, *shared(ranks))
+    assert all(answer["verified"] for answer in answers)
+    for answer in answers:
+        assert answer["timed"] in ("root", "slowest")
+
+
+FAULTS = [
+    (fault, pattern, op, origins)
+    for fault, ops in (("update", ("sum",)), ("skip", ("sum", "bxor")), ("fetch", ("sum", "max", "no_op")))
+    for pattern in ATOMICS
+    for op in ops
+    for origins in ("one", "all")
+    if (fault, pattern) != ("fetch", "accumulate")  # which fetches nothing
+    and (fault, pattern, origins) != ("update", "compare_and_swap", "all")  # rank 0 may not be the one that swaps
+]
+
+
+@pytest.mark.parametrize(("fault", "pattern", "op", "origins"), FAULTS)
+def test_a_wrong_atomic_operation_is_named(fault: str, pattern: str, op: str, origins: str) -> None:
+    options = {} if pattern == "compare_and_swap" else {"op": op}
+    commands = [measure(pattern, 64 if pattern.endswith("accumulate") else 0, origins=origins, target=2, **options)]
+    env = {"HOCKNEY_FAULT": f"{fault} 0 0"}
+    answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", *shared(4), env=env)
+    assert (answers[0]["kind"], answers[0]["code"], answers[0]["rank"]) == ("error", "corrupt", 2), done.stderr
+
+
+def test_what_does_not_suit_is_refused_with_what_to_do() -> None:
+    commands, words = zip(
+        (measure("put", 8, window=4, quiet="each"), "window=1 completes each"),
+        (measure("put", 8, sync="quiet", quiet="seen"), "window=1 completes each"),
+        (measure("get", 8, window=4), "sync=quiet"),
+        (measure("put", 8, overlap="yes"), "sync=quiet"),
+        (measure("put", 8, sync="flush"), "no epochs, so no flush; sync=quiet"),
+        (measure("putpong", 8, sync="fence"), "no epochs; sync=word"),
+        (measure("passive", 8, delay_us=5), "busy=yes"),
+        (measure("accumulate", 8, op="no_op"), "use get_accumulate"),
+        (measure("accumulate", 12), "multiples of 8 B"),
+        (measure("accumulate", 8, dtype="float32"), "integers of 4 and 8 bytes"),
+        (measure("accumulate", 8, op="band", dtype="float64"), "no band of float64"),
+        (measure("get_accumulate", 8, origins="all", dtype="float64"), "integers of 4 or 8 bytes"),
+        (measure("accumulate", 8, origins="all", target=4), "the last of 2 ranks is 1"),
+        (measure("compare_and_swap", 0, dtype="float32"), "of integers"),
+        strict=True,
+    )
+    for message, word in zip(all_unsupported(list(commands), "shm", 2), words, strict=True):
+        assert word in message
+
+
+# ---- libraries ------------------------------------------------------------------------------------------------------
+
+
+@EVERY_MPI
+@pytest.mark.parametrize("variant", WINDOWS)
+def test_every_synchronisation_of_mpi(mpi: Library, variant: str) -> None:
+    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
+        session.hello()
+        for sync in SYNCS:
+            for pattern, window in (("put", "0"), ("get", "3"), ("putall", "3"), ("getexchange", "2")):
+                answer = session.measure(
+                    pattern, bytes=1000, samples=2, timeout_s=60, options=[("sync", sync), ("window", window)]
+                )
+                assert answer.verified
+        for sync in ("word", "fence", "fences", "pscw"):
+            assert session.measure("putpong", bytes=64, samples=2, timeout_s=60, options=[("sync", sync)]).verified
+        for size in (0, 8, 5000):
+            session.measure("window", bytes=size, samples=2, timeout_s=60)
+        session.close()
+
+
+@EVERY_MPI
+@pytest.mark.parametrize("variant", WINDOWS)
+def test_atomic_operations_of_mpi(mpi: Library, variant: str) -> None:
+    """Of 4 bytes: Open MPI 4 dies in a compare_and_swap of 8."""
+    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
+        session.hello()
+        for pattern in ATOMICS:
+            for origins in ("one", "all"):
+                for sync in ("quiet", "lock", "fences"):
+                    options = [("dtype", "int32"), ("origins", origins), ("sync", sync), ("window", "3")]
+                    size = 80 if pattern.endswith("accumulate") else 0
+                    assert session.measure(pattern, bytes=size, samples=2, timeout_s=60, options=options).verified
+        session.close()
