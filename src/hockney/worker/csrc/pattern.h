@@ -155,8 +155,8 @@ typedef struct hk_pattern {
      * payload and `in` zeros. */
     hk_status_t (*prepare)(hk_run_t *run);
 
-    /* Give the buffers other data than the payload in `out` and zeros in `in`, untimed: before prepare, and before the
-     * repetition that is verified. Optional: absent means that those are right. */
+    /* Give the buffers other data than the payload in `out` and zeros in `in`, untimed: before prepare with seed 0, and
+     * before the repetition that is verified with another. Optional: absent means that those are right. */
     void (*fill)(hk_run_t *run, uint64_t seed);
 
     /* Undo what prepare did to the transport. Called if the job continues: after the point, or when the prepare of

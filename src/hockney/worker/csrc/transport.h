@@ -323,7 +323,7 @@ typedef struct hk_transport {
      * peer's memory ----------------------------------------------------------------------------------- */
 
     /* Copy to or from the peer's memory. A put returns when `local` may be used again. quiet waits until all puts of
-     * this rank are complete at the peer. Required with HK_CAP_ONE_SIDED. */
+     * this rank are complete at the peer, and whatever else it has started. Required with HK_CAP_ONE_SIDED. */
     hk_status_t (*put)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes);
     hk_status_t (*get)(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes);
     hk_status_t (*quiet)(hk_ctx_t *ctx);

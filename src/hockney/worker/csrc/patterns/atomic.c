@@ -108,40 +108,49 @@ static hk_plan_t atomic_plan(const hk_run_t *run)
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* In every other window compare_and_swap exchanges what it expects for what it writes, so that each one of a single
- * origin succeeds. */
-static inline hk_status_t atomic_windows(hk_run_t *run, uint64_t reps, const bool begins)
+/* `begins` and `swaps` are constants in each call. A batch is one window. A swap exchanges what it expects for what it
+ * writes each time, so that every one of a single origin succeeds. */
+static inline hk_status_t atomic_windows(hk_run_t *run, uint64_t reps, const bool begins, const bool swaps)
 {
     hk_atomic_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     hk_epoch_t *epoch = &state->epoch;
     const hk_atomic_t *atomic = &state->atomic;
-    const size_t bytes = atomic->size_bytes, stride = hk_atomic_stride(run), places = hk_atomic_places(run);
+    const size_t bytes = atomic->size_bytes, stride = hk_atomic_stride(run), end = hk_atomic_places(run) * bytes;
     const bool is_batch = run->option[HK_ATOMIC_WINDOW] == 0;
-    const uint64_t window = is_batch ? reps : places, windows = is_batch ? 1 : reps;
+    const uint64_t window = !state->acts ? 0 : is_batch ? reps : end / bytes, windows = is_batch ? 1 : reps;
+    unsigned char *const fetched = run->in + stride;
+    const unsigned char *local = run->out, *compare = run->out + stride;
+    const int target = state->target;
     for (uint64_t i = 0; i < windows; i++) {
         HK_TRY(begins ? epoch->begin(ctx, epoch) : HK_OK);
         size_t at = 0;
-        for (uint64_t k = 0; k < window && state->acts; k++) {
-            const size_t turned = is_batch ? (state->count + k) & 1 : state->count & 1;
-            const unsigned char *local = run->out + turned * stride, *compare = run->out + (1 - turned) * stride;
-            HK_TRY(atomic->start(ctx, atomic, state->target, run->in + at, local + at, compare + at,
-                                 run->in + stride + at));
-            at = at + bytes < places * bytes ? at + bytes : 0;
+        for (uint64_t k = 0; k < window; k++) {
+            if (swaps) {
+                const size_t turned = (state->count + (is_batch ? k : i)) & 1;
+                local = run->out + turned * stride;
+                compare = run->out + (1 - turned) * stride;
+            }
+            HK_TRY(atomic->start(ctx, atomic, target, run->in + at, local + at, compare + at, fetched + at));
+            at = at + bytes < end ? at + bytes : 0;
         }
-        state->count += is_batch ? reps : 1;
         HK_TRY(epoch->end(ctx, epoch));
     }
+    state->count += reps;
     return HK_OK;
 }
 
 static hk_status_t atomic_repeat(hk_run_t *run, uint64_t reps)
 {
     const hk_atomic_state_t *state = run->state;
+    const bool begins = state->epoch.begin != NULL;
     if (!hk_takes_part(&state->epoch)) {
         return HK_OK;
     }
-    return state->epoch.begin != NULL ? atomic_windows(run, reps, true) : atomic_windows(run, reps, false);
+    if (state->atomic.kind == HK_ATOMIC_COMPARE_AND_SWAP) {
+        return begins ? atomic_windows(run, reps, true, true) : atomic_windows(run, reps, false, true);
+    }
+    return begins ? atomic_windows(run, reps, true, false) : atomic_windows(run, reps, false, false);
 }
 
 static hk_status_t atomic_prepare(hk_run_t *run)

@@ -19,7 +19,7 @@ typedef struct hk_atomic_state {
     hk_atomic_t atomic;
     int target;
     bool acts;      /* this rank has operations */
-    uint64_t count; /* windows so far: compare_and_swap goes back and forth */
+    uint64_t count; /* repetitions so far: compare_and_swap goes back and forth */
     int origins[];  /* on the target */
 } hk_atomic_state_t;
 

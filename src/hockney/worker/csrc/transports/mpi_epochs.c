@@ -32,9 +32,13 @@ typedef struct mpi_epoch {
         return HK_MPI_CHECKED(ctx, what, code);                                                                        \
     }
 
+EPOCH_ONCE(epoch_flush_one, "MPI_Win_flush", MPI_Win_flush(epoch->to[0], m->win))
 EPOCH_EACH(epoch_flush_each, "MPI_Win_flush", MPI_Win_flush(peer, m->win))
+EPOCH_ONCE(epoch_flush_local_one, "MPI_Win_flush_local", MPI_Win_flush_local(epoch->to[0], m->win))
 EPOCH_EACH(epoch_flush_local_each, "MPI_Win_flush_local", MPI_Win_flush_local(peer, m->win))
+EPOCH_ONCE(epoch_lock_one, "MPI_Win_lock", MPI_Win_lock(MPI_LOCK_SHARED, epoch->to[0], 0, m->win))
 EPOCH_EACH(epoch_lock_each, "MPI_Win_lock", MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, m->win))
+EPOCH_ONCE(epoch_unlock_one, "MPI_Win_unlock", MPI_Win_unlock(epoch->to[0], m->win))
 EPOCH_EACH(epoch_unlock_each, "MPI_Win_unlock", MPI_Win_unlock(peer, m->win))
 EPOCH_ONCE(epoch_flush_all, "MPI_Win_flush_all", MPI_Win_flush_all(m->win))
 EPOCH_ONCE(epoch_flush_local_all, "MPI_Win_flush_local_all", MPI_Win_flush_local_all(m->win))
@@ -74,17 +78,18 @@ bool hk_mpi_has_epoch(const hk_transport_t *tp, int kind, char *why, size_t len)
 static void epoch_choose_hooks(hk_epoch_t *epoch)
 {
     const bool accesses = epoch->to_count > 0, is_accessed = epoch->from_count > 0;
+    const bool is_one = epoch->to_count == 1;
     epoch->begin = NULL;
     switch (epoch->kind) {
     case HK_EPOCH_FLUSH:
-        epoch->end = epoch->to_all ? epoch_flush_all : epoch_flush_each;
+        epoch->end = epoch->to_all ? epoch_flush_all : is_one ? epoch_flush_one : epoch_flush_each;
         break;
     case HK_EPOCH_FLUSH_LOCAL:
-        epoch->end = epoch->to_all ? epoch_flush_local_all : epoch_flush_local_each;
+        epoch->end = epoch->to_all ? epoch_flush_local_all : is_one ? epoch_flush_local_one : epoch_flush_local_each;
         break;
     case HK_EPOCH_LOCK:
-        epoch->begin = epoch_lock_each;
-        epoch->end = epoch_unlock_each;
+        epoch->begin = is_one ? epoch_lock_one : epoch_lock_each;
+        epoch->end = is_one ? epoch_unlock_one : epoch_unlock_each;
         break;
     case HK_EPOCH_LOCK_ALL:
         epoch->begin = epoch_lock_all;
