@@ -19,7 +19,8 @@ typedef struct mpi_call {
     MPI_Datatype *types;
 } mpi_call_t;
 
-/* ---- the calls ---------------------------------------------------------------------------------------------------- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------
+ */
 
 /* Of each operation: its names in MPI, and the arguments before those that differ between the forms. `m` is the
  * mpi_call_t. */
@@ -135,7 +136,8 @@ typedef hk_status_t (*call_hook_t)(hk_ctx_t *, hk_call_t *);
 #define RUN_ROW(NAME, ...) [HK_##NAME] = {run_##NAME, start_##NAME},
 static const call_hook_t call_hooks[HK_OPERATIONS][2] = {MPI_OPERATIONS(RUN_ROW)[HK_REDUCE_LOCAL] = {run_REDUCE_LOCAL}};
 
-/* ---- what the library has ----------------------------------------------------------------------------------------- */
+/* ---- what the library has -----------------------------------------------------------------------------------------
+ */
 
 /* MPICH 4.0 and 4.1 name the type, and end a job that adds with it. */
 #if defined(MPIX_C_FLOAT16) && (!defined(MPICH_NUMVERSION) || MPICH_NUMVERSION >= 40200300)
@@ -187,8 +189,8 @@ MPI_Datatype hk_mpi_type(hk_type_t type)
 
 MPI_Op hk_mpi_op(hk_reduction_t reduction)
 {
-    const MPI_Op ops[HK_REDUCTIONS] = {[HK_SUM] = MPI_SUM, [HK_PROD] = MPI_PROD, [HK_MIN] = MPI_MIN,
-                                       [HK_MAX] = MPI_MAX, [HK_BAND] = MPI_BAND, [HK_BOR] = MPI_BOR,
+    const MPI_Op ops[HK_REDUCTIONS] = {[HK_SUM] = MPI_SUM,  [HK_PROD] = MPI_PROD, [HK_MIN] = MPI_MIN,
+                                       [HK_MAX] = MPI_MAX,  [HK_BAND] = MPI_BAND, [HK_BOR] = MPI_BOR,
                                        [HK_BXOR] = MPI_BXOR};
     return ops[reduction];
 }
@@ -216,15 +218,16 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
         return false;
     }
     if (hk_reduces(call->operation) && is_real_type(call->type) && call->reduction >= HK_BAND) {
-        (void)snprintf(why, len, "op=%s of %s: MPI has it for whole numbers only",
-                       hk_reduction_names[call->reduction], hk_type_names[call->type]);
+        (void)snprintf(why, len, "op=%s of %s: MPI has it for whole numbers only", hk_reduction_names[call->reduction],
+                       hk_type_names[call->type]);
         return false;
     }
     (void)snprintf(why, len, "%s of so many bytes: counts and places are 32 bits wide", name);
     return largest / (hk_is_vector(call->operation) ? 1 : (size_t)(call->size > 0 ? call->size : 1)) <= INT_MAX;
 }
 
-/* ---- make and drop ------------------------------------------------------------------------------------------------ */
+/* ---- make and drop ------------------------------------------------------------------------------------------------
+ */
 
 /* Counts and places of all blocks, in elements of unit_bytes. */
 static void count_blocks(const size_t *at, int blocks, size_t unit_bytes, int *count, int *place, MPI_Aint *far)
@@ -288,11 +291,11 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
     m->request = MPI_REQUEST_NULL;
     m->type = hk_mpi_type(type);
     m->op = hk_mpi_op(call->reduction);
-    const bool gives_one = call->operation == HK_GATHERV || call->operation == HK_ALLGATHERV ||
-                           call->operation == HK_NEIGHBOR_ALLGATHERV;
-    const size_t own_bytes = gives_one                       ? call->own_bytes
+    const bool gives_one =
+        call->operation == HK_GATHERV || call->operation == HK_ALLGATHERV || call->operation == HK_NEIGHBOR_ALLGATHERV;
+    const size_t own_bytes = gives_one                        ? call->own_bytes
                              : call->operation == HK_SCATTERV ? hk_out_bytes(call, call->rank)
-                                                             : call->bytes;
+                                                              : call->bytes;
     m->count = (int)(own_bytes / unit_bytes);
     count_blocks(call->out_at, (int)blocks, unit_bytes, m->sent, m->sent_at, m->far_sent_at);
     count_blocks(call->in_at, (int)blocks, unit_bytes, m->got, m->got_at, m->far_got_at);

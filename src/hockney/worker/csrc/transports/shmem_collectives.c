@@ -29,7 +29,8 @@ static long *next_sync(shmem_call_t *own, size_t syncs)
     return own->sync + own->turn++ % syncs * SYNC_WORDS;
 }
 
-/* ---- the calls ---------------------------------------------------------------------------------------------------- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------
+ */
 
 /* The root may run many broadcasts ahead. A barrier after each round through the sync arrays frees them. */
 static hk_status_t call_bcast(hk_ctx_t *ctx, hk_call_t *call)
@@ -77,7 +78,8 @@ static hk_status_t call_allreduce(hk_ctx_t *ctx, hk_call_t *call)
     return HK_OK;
 }
 
-/* ---- reductions ---------------------------------------------------------------------------------------------------- */
+/* ---- reductions ----------------------------------------------------------------------------------------------------
+ */
 
 /* Of a type of OpenSHMEM and one of its reductions. */
 #define REDUCE(type, ctype, op)                                                                                        \
@@ -103,9 +105,12 @@ typedef void (*reduce_t)(const hk_call_t *, void *, long *);
 static reduce_t reduce_of(hk_type_t type, hk_reduction_t reduction)
 {
 #define WHOLE_ROW(name) {name##_sum, name##_prod, name##_min, name##_max, name##_and, name##_or, name##_xor}
-#define REAL_ROW(name) {name##_sum, name##_prod, name##_min, name##_max}
+#define REAL_ROW(name)                                                                                                 \
+    {                                                                                                                  \
+        name##_sum, name##_prod, name##_min, name##_max                                                                \
+    }
     static const reduce_t rows[HK_TYPES][HK_REDUCTIONS] = {
-        [HK_UINT16] = WHOLE_ROW(short), [HK_INT16] = WHOLE_ROW(short),   [HK_UINT32] = WHOLE_ROW(int),
+        [HK_UINT16] = WHOLE_ROW(short), [HK_INT16] = WHOLE_ROW(short),     [HK_UINT32] = WHOLE_ROW(int),
         [HK_INT32] = WHOLE_ROW(int),    [HK_UINT64] = WHOLE_ROW(longlong), [HK_INT64] = WHOLE_ROW(longlong),
         [HK_FLOAT32] = REAL_ROW(float), [HK_FLOAT64] = REAL_ROW(double),
     };
@@ -115,7 +120,8 @@ static reduce_t reduce_of(hk_type_t type, hk_reduction_t reduction)
     return is_unsigned && (reduction == HK_MIN || reduction == HK_MAX) ? NULL : rows[type][reduction];
 }
 
-/* ---- what the library has ------------------------------------------------------------------------------------------- */
+/* ---- what the library has -------------------------------------------------------------------------------------------
+ */
 
 typedef hk_status_t (*run_t)(hk_ctx_t *, hk_call_t *);
 
@@ -162,7 +168,8 @@ bool hk_shmem_has_call(const hk_transport_t *tp, const hk_call_t *call, char *wh
     return call->operation == HK_ALLREDUCE || (call->bytes > 0 && call->bytes % CALL_WORD_BYTES == 0);
 }
 
-/* ---- make and drop: symmetric memory, so all ranks ask for the same -------------------------------------------------- */
+/* ---- make and drop: symmetric memory, so all ranks ask for the same
+ * -------------------------------------------------- */
 
 hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, hk_call_t *call)
 {
