@@ -82,10 +82,13 @@ def test_computing_before_the_completion_lasts_as_long_as_the_operations() -> No
 @pytest.mark.parametrize("transport", ["shm", "threads"])
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_atomic_operations_are_exact(transport: str, ranks: int) -> None:
-    answers = measured(atomics(types=TYPES, ops=OPS), "-t", transport, *shared(ranks))
+    commands = atomics(types=TYPES, ops=OPS)
+    if ranks == 4:
+        commands += [measure(pattern, 0, origins="half", window=3) for pattern in ATOMICS[2:]]
+        commands += [measure(pattern, 808, origins="half") for pattern in ATOMICS[:2]]
+    answers = measured(commands, "-t", transport, *shared(ranks))
     assert all(answer["verified"] for answer in answers)
-    for answer in answers:
-        assert answer["timed"] in ("root", "slowest")
+    assert {answer["timed"] for answer in answers} == {"root", "slowest", *(["sources"] if ranks == 4 else [])}
 
 
 FAULTS = [
@@ -123,6 +126,8 @@ def test_what_does_not_suit_is_refused_with_what_to_do() -> None:
         (measure("accumulate", 8, op="band", dtype="float64"), "no band of float64"),
         (measure("get_accumulate", 8, origins="all", dtype="float64"), "integers of 4 or 8 bytes"),
         (measure("accumulate", 8, origins="all", target=4), "the last of 2 ranks is 1"),
+        (measure("accumulate", 8, origins="half", target=0), "each rank of the second half is a target"),
+        (measure("accumulate", 8, origins="all", source=1), "source is of origins=one"),
         (measure("compare_and_swap", 0, dtype="float32"), "of integers"),
         strict=True,
     )

@@ -10,7 +10,8 @@ enum { ATOMIC_LINE_BYTES = 64 };
 #define ATOMIC_TYPES "uint8|int8|uint16|int16|uint32|int32|uint64|int64|float32|float64|float16|bfloat16"
 #define ATOMIC_OPTIONS                                                                                         \
     HK_ROLES_OPTIONS,                                                                                          \
-    {"origins", "one|all", 0, 0, 0, "one: the source; all: every rank, also the target, changes the same elements"}, \
+    {"origins", "one|half|all", 0, 0, 0,                                                                       \
+     "who acts: the source; each rank of the first half on one of the second; or all, on the same elements"},  \
     {"window", NULL, 0, 0, 1024, "operations that complete together; 0: those of a batch"},                    \
     {"sync", HK_SYNC_STARTED, 0, 0, 0, HK_SYNC_HELP},                                                          \
     {"dtype", ATOMIC_TYPES, HK_UINT64, 0, 0, "the type of elements"}
@@ -77,8 +78,12 @@ static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
     } else if (hk_atomic_by_all(run) && hk_fetches(atomic.kind) &&
                (atomic_is_real(atomic.type) || hk_type_bytes[atomic.type] < 4)) {
         snprintf(why, len, "what all ranks fetch is checked with integers of 4 or 8 bytes, not with %s", type);
-    } else if (hk_atomic_by_all(run) && run->option[HK_ROLE_SOURCE] != 0) {
-        snprintf(why, len, "with origins=all there is no source");
+    } else if (run->option[HK_ATOMIC_ORIGINS] != HK_ORIGINS_ONE && run->option[HK_ROLE_SOURCE] != 0) {
+        snprintf(why, len, "source is of origins=one");
+    } else if (hk_atomic_by_half(run) && run->option[HK_ROLE_TARGET] != 1) {
+        snprintf(why, len, "with origins=half each rank of the second half is a target");
+    } else if (hk_atomic_by_half(run) && run->ctx->size % 2 != 0) {
+        snprintf(why, len, "origins=half needs an even number of ranks, not %d", run->ctx->size);
     } else if (hk_atomic_by_all(run) && hk_target(run->option) >= run->ctx->size) {
         snprintf(why, len, "target is rank %d, and the last of %d ranks is %d", hk_target(run->option), run->ctx->size,
                  run->ctx->size - 1);
@@ -93,16 +98,18 @@ static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
 static hk_plan_t atomic_plan(const hk_run_t *run)
 {
     const hk_atomic_t atomic = hk_atomic_of(run);
-    const uint64_t places = hk_atomic_places(run), ranks = hk_atomic_by_all(run) ? (uint64_t)run->ctx->size : 1;
+    static const hk_timed_t timed[] = {HK_TIMED_AS_DECLARED, HK_TIMED_SOURCES, HK_TIMED_SLOWEST};
+    const uint64_t places = hk_atomic_places(run), size = (uint64_t)run->ctx->size;
+    const uint64_t origins = hk_atomic_by_all(run) ? size : 1, ranks = hk_atomic_by_half(run) ? size / 2 : origins;
     const size_t stride = hk_atomic_stride(run);
-    const size_t collected = hk_fetches(atomic.kind) ? (size_t)ranks : 0;
+    const size_t collected = hk_fetches(atomic.kind) ? (size_t)origins : 0;
     return (hk_plan_t){.out_bytes = 2 * stride,
                        .in_bytes = (2 + collected) * stride,
-                       .state_bytes = sizeof(hk_atomic_state_t) + (size_t)ranks * sizeof(int),
+                       .state_bytes = sizeof(hk_atomic_state_t) + (size_t)origins * sizeof(int),
                        .bytes_per_rep = ranks * places * run->bytes,
                        .messages_per_rep = ranks * places,
                        .divisor = places,
-                       .timed = hk_atomic_by_all(run) ? HK_TIMED_SLOWEST : HK_TIMED_AS_DECLARED,
+                       .timed = timed[run->option[HK_ATOMIC_ORIGINS]],
                        .root = hk_source(run->option)};
 }
 
@@ -158,12 +165,12 @@ static hk_status_t atomic_prepare(hk_run_t *run)
     hk_atomic_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const bool by_all = hk_atomic_by_all(run);
-    const int source = hk_source(run->option), origins = by_all ? ctx->size : 1;
-    state->target = hk_target(run->option);
-    state->acts = by_all || ctx->rank == source;
+    const int origins = by_all ? ctx->size : 1;
+    state->target = hk_atomic_target(run);
+    state->acts = by_all || ctx->rank == hk_atomic_origin(run);
     state->atomic = hk_atomic_of(run);
     for (int i = 0; i < origins; i++) {
-        state->origins[i] = by_all ? i : source;
+        state->origins[i] = by_all ? i : hk_atomic_origin(run);
     }
     state->epoch = (hk_epoch_t){.kind = atomic_sync(run),
                                 .to = &state->target,

@@ -11,7 +11,7 @@
 
 /* The options after those of roles. */
 enum { HK_ATOMIC_ORIGINS = HK_ROLE_TARGET + 1, HK_ATOMIC_WINDOW, HK_ATOMIC_SYNC, HK_ATOMIC_TYPE, HK_ATOMIC_OP };
-enum { HK_ORIGINS_ALL = 1 };
+enum { HK_ORIGINS_ONE, HK_ORIGINS_HALF, HK_ORIGINS_ALL };
 
 typedef struct hk_atomic_state {
     hk_epoch_t epoch;
@@ -34,6 +34,23 @@ size_t hk_atomic_places(const hk_run_t *run);
 static inline bool hk_atomic_by_all(const hk_run_t *run)
 {
     return run->option[HK_ATOMIC_ORIGINS] == HK_ORIGINS_ALL;
+}
+
+/* Rank i of the first half accesses rank i of the second. */
+static inline bool hk_atomic_by_half(const hk_run_t *run)
+{
+    return run->option[HK_ATOMIC_ORIGINS] == HK_ORIGINS_HALF;
+}
+
+/* The rank whose memory this one changes, if it changes any; and the one that changes this one's, if it is only one. */
+static inline int hk_atomic_target(const hk_run_t *run)
+{
+    return hk_atomic_by_half(run) ? run->ctx->rank % (run->ctx->size / 2) + run->ctx->size / 2 : hk_target(run->option);
+}
+
+static inline int hk_atomic_origin(const hk_run_t *run)
+{
+    return hk_atomic_by_half(run) ? run->ctx->rank % (run->ctx->size / 2) : hk_source(run->option);
 }
 
 /* Hooks. */

@@ -264,7 +264,7 @@ bool hk_atomic_check(const hk_run_t *run, uint64_t seed, hk_fault_t *fault_p)
 {
     const hk_atomic_t atomic = hk_atomic_of(run);
     const bool by_all = hk_atomic_by_all(run), is_reduction = atomic.update <= (int)HK_UPDATE_REDUCTIONS;
-    if (run->ctx->rank != hk_target(run->option)) {
+    if (run->ctx->rank != hk_atomic_target(run)) {
         return true;
     }
     atomic_check_t check = {.run = run,
@@ -273,7 +273,7 @@ bool hk_atomic_check(const hk_run_t *run, uint64_t seed, hk_fault_t *fault_p)
                             .bytes = hk_type_bytes[atomic.type],
                             .stride = hk_atomic_stride(run),
                             .origins = by_all ? run->ctx->size : 1,
-                            .first = by_all ? 0 : hk_source(run->option),
+                            .first = by_all ? 0 : hk_atomic_origin(run),
                             .seed = seed};
     check.before = malloc(check.stride * ((size_t)check.origins + 1));
     check.is_used = calloc((size_t)check.origins, sizeof *check.is_used);
