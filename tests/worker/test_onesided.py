@@ -32,7 +32,7 @@ def atomics(*, types: tuple[str, ...], ops: tuple[str, ...], **options: object) 
     """Points of all kinds, of one origin and of all: of few elements and of many, alone and in windows."""
     commands = []
     for pattern in ATOMICS:
-        updates = [{}] if pattern == "compare_and_swap" else [{"op": op} for op in ops]
+        updates: list[dict[str, object]] = [{}] if pattern == "compare_and_swap" else [{"op": op} for op in ops]
         sizes = (8, 808) if pattern.endswith("accumulate") else (0,)
         for update in updates:
             if (pattern, update.get("op")) == ("accumulate", "no_op"):
@@ -56,6 +56,7 @@ def test_every_pattern_of_access_has_a_line() -> None:
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("transport", ["null", "shm", "threads"])
 def test_operations_of_a_window_complete_together(transport: str, ranks: int) -> None:
+    ways: tuple[dict[str, object], ...]
     ways = ({"window": 5}, {"window": 3, "places": "all"}, {"window": 0}, {"window": 2, "overlap": "yes"})
     commands = [
         measure(pattern, size, sync="quiet", **way)
@@ -104,7 +105,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("fault", "pattern", "op", "origins"), FAULTS)
 def test_a_wrong_atomic_operation_is_named(fault: str, pattern: str, op: str, origins: str) -> None:
-    options = {} if pattern == "compare_and_swap" else {"op": op}
+    options: dict[str, object] = {} if pattern == "compare_and_swap" else {"op": op}
     commands = [measure(pattern, 64 if pattern.endswith("accumulate") else 0, origins=origins, target=2, **options)]
     env = {"HOCKNEY_FAULT": f"{fault} 0 0"}
     answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", *shared(4), env=env)
