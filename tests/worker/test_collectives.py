@@ -171,6 +171,8 @@ def forms(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
             yield {**of_form, "start": "barrier"}
         if "op" in has:
             yield {**of_form, "dtype": "float32"}
+            yield {**of_form, "dtype": "int8"}
+            yield {**of_form, "dtype": "uint16", "op": "prod"}
             yield {**of_form, "dtype": "int8", "op": "max"}
     if "data" in has:
         yield {"data": "fresh"}

@@ -34,6 +34,7 @@ _TIMED = ("-O2", "-ftree-vectorize")  # no loop here is faster with -O3, which t
 TIMED_OPTIONS = " ".join((*_TIMED, *_FLAGS))  # the options of all code near a timed loop
 _COMPILE_LIMIT_S = 300
 
+
 def _transports(family: str) -> tuple[str, ...]:
     """The files of a family's transports begin with its name."""
     return tuple(f"transports/{path.name}" for path in sorted((SOURCES / "transports").glob(f"{family}*.c")))

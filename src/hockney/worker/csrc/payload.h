@@ -25,8 +25,9 @@ typedef struct hk_reduced {
     int first, end;
 } hk_reduced_t;
 
-/* Fill out[0..size_bytes) with rank's elements for this reduction: the payload as it is, or floating-point numbers from
- * -1 to 1 (near 1 for a product) that the type holds exactly. size_bytes: whole elements. */
+/* Fill out[0..size_bytes) with rank's elements for this reduction: the payload as it is, small integers for sums and
+ * products of 8 and 16 bits, or floating-point numbers from -1 to 1 (near 1 for a product) that the type holds exactly.
+ * size_bytes: whole elements. */
 void hk_payload_fill_type(unsigned char *out, size_t size_bytes, hk_type_t type, hk_reduction_t reduction, int rank,
                           uint64_t seed);
 

@@ -54,6 +54,19 @@ static double real_of(uint64_t bits, hk_type_t type)
     return bits >> (format.fraction + format.exponent) != 0 ? -size : size;
 }
 
+/* Whether sums and products of random elements leave the range, where some libraries saturate and others wrap. */
+static bool is_narrow(hk_type_t type, hk_reduction_t reduction)
+{
+    return hk_type_bytes[type] <= 2 && (reduction == HK_SUM || reduction == HK_PROD);
+}
+
+/* An element in 64 adds one, or doubles: those of hundreds of ranks stay in the range of 8 bits. */
+static uint64_t narrow_element(size_t index, hk_reduction_t reduction, int rank, uint64_t seed)
+{
+    const bool counts = hk_payload_byte(index, rank, seed) % 64 == 0;
+    return reduction == HK_SUM ? counts : counts ? 2 : 1;
+}
+
 /* The bits of an element of rank's payload. A real number has as many random bits as the type holds: k / 2^fraction
  * with |k| up to 2^fraction; of products 1 + k / 2^fraction, with k 16 times smaller, so that those of thousands of
  * ranks stay in range. */
@@ -61,6 +74,9 @@ static uint64_t element(size_t index, hk_type_t type, hk_reduction_t reduction, 
 {
     const size_t bytes = hk_type_bytes[type];
     uint64_t bits = 0;
+    if (!is_real(type) && is_narrow(type, reduction)) {
+        return narrow_element(index, reduction, rank, seed);
+    }
     if (!is_real(type)) {
         for (size_t i = 0; i < bytes; i++) {
             bits |= (uint64_t)hk_payload_byte(index * bytes + i, rank, seed) << (8 * i);
@@ -86,7 +102,7 @@ void hk_payload_fill_type(unsigned char *out, size_t size_bytes, hk_type_t type,
                           uint64_t seed)
 {
     const size_t bytes = hk_type_bytes[type];
-    if (!is_real(type)) {
+    if (!is_real(type) && !is_narrow(type, reduction)) {
         hk_payload_fill(out, size_bytes, rank, seed);
         return;
     }

@@ -57,7 +57,8 @@
  * FIRST        so is the first exchange of each pair of ranks, before which no message was sent.
  * MATCHING     send_tagged, recv_tagged and irecv_tagged: messages have tags, and a receive may take any.
  * EXCHANGE     exchange and exchange_in_place: one call sends and receives.
- * LAYOUTS      send_layout and recv_layout: the library gathers and scatters the data of a message itself (layout.h). */
+ * LAYOUTS      send_layout and recv_layout: the library gathers and scatters the data of a message itself (layout.h).
+ */
 // clang-format off
 #define HK_CAPABILITIES(X)                                          \
     X(SEND,        "send",        "send and receive")               \

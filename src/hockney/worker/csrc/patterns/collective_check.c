@@ -26,13 +26,15 @@ void hk_collective_fill(hk_run_t *run, uint64_t seed)
     const int blocks = hk_shape(run, &asked, &call, near), rank = run->ctx->rank;
     const hk_call_sizes_t sizes = hk_sizes_of(&asked, &call, blocks, algorithm);
     const uint64_t copies = hk_copies_of(run, &asked, &sizes, algorithm == NULL);
-    const hk_type_t type = hk_reduces(asked.operation) ? call.type : HK_UINT8; /* others only copy */
+    const bool reduces = hk_reduces(asked.operation); /* others only copy */
+    const hk_type_t type = reduces ? call.type : HK_UINT8;
+    const hk_reduction_t reduction = reduces ? call.reduction : HK_MAX;
     for (uint64_t copy = 0; copy < copies; copy++) {
         unsigned char *out = run->out + copy * hk_strided(sizes.out_bytes);
         unsigned char *in = run->in + copy * hk_strided(sizes.in_bytes);
-        hk_payload_fill_type(out, sizes.out_bytes, type, call.reduction, rank, seed);
+        hk_payload_fill_type(out, sizes.out_bytes, type, reduction, rank, seed);
         if (asked.operation == HK_REDUCE_LOCAL) { /* what is there, as if from the next rank */
-            hk_payload_fill_type(in, sizes.in_bytes, type, call.reduction, rank + 1, seed);
+            hk_payload_fill_type(in, sizes.in_bytes, type, reduction, rank + 1, seed);
         } else if (call.in_place) {
             memcpy(in + own_at(&asked, &call), out, sizes.out_bytes);
         }

@@ -163,7 +163,7 @@ static hk_status_t barrier(hk_ctx_t *ctx)
 #endif
 
 #define SHARED_CAPS                                                                                                    \
-    (HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_ATOMICS | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS |     \
+    (HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_ATOMICS | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS |              \
      HK_CAP_STARTUP | SIGNAL_CAP)
 #define SHARED                                                                                                         \
     SIGNAL_HOOK.carrier = HK_CARRIER_LIBRARY, .open = shmem_open, .close = close_any, .library = library, .put = put,  \
