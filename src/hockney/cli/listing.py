@@ -17,23 +17,25 @@ if TYPE_CHECKING:
     from hockney.report.documents.inventory import Entry, Inventory
 
 _KINDS = ("suites", "patterns", "transports", "launchers", "machines")
-_MATRIX, _SCHEMAS = "matrix", "schemas"
+_MATRIX, _SCHEMAS, _TOOLS = "matrix", "schemas", ("osu", "imb")
 
 
 @command(
     "list",
     example="""hockney list
     hockney list matrix
+    hockney list osu
     hockney list transports --json
     hockney list suites mine.toml""",
 )
-@click.argument("kind", required=False, type=OneOf("kind", [*_KINDS, _MATRIX, _SCHEMAS]), metavar="[KIND]")
+@click.argument("kind", required=False, type=OneOf("kind", [*_KINDS, *_TOOLS, _MATRIX, _SCHEMAS]), metavar="[KIND]")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store: Path | None) -> int:
     """List suites, patterns, transports and launchers, and how to get missing ones.
 
-    KIND is suites, patterns, transports, launchers, machines, matrix or schemas; with it, each is described. The matrix
-    shows each pattern's transports. Machines are those of the archive: the suites of the classic reports show their
+    KIND is suites, patterns, transports, launchers, machines, osu, imb, matrix or schemas; with it, each is described.
+    `osu` and `imb` are the benchmarks of these tools, with the commands that measure the same. The matrix shows each
+    pattern's transports. Machines are those of the archive: the suites of the classic reports show their
     published figures next to yours, and `hockney run --machine` runs on their models. `schemas` prints one JSON Schema
     of all documents that --json prints. FILEs are your own suites, listed in place of hockney's; the exit code is 2 if
     one of them cannot be measured.
@@ -46,7 +48,20 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         print_document(schema())
         return ExitCode.DONE
     from hockney.machine.placement import usable_cpus
-    from hockney.report.documents.inventory import inventory_document, take_inventory
+    from hockney.report.documents.inventory import (
+        benchmarks_document,
+        benchmarks_of,
+        inventory_document,
+        take_inventory,
+    )
+
+    if kind in _TOOLS:
+        entries = benchmarks_of(kind)
+        if as_json:
+            print_json("list", {kind: _listed(entries), "fault": None})
+        else:
+            show(benchmarks_document(entries))
+        return ExitCode.DONE
 
     inventory = take_inventory(files, cpus=len(usable_cpus()))
     code = ExitCode.INCOMPLETE if inventory.fault and kind in ("patterns", "transports", _MATRIX) else ExitCode.DONE
@@ -66,7 +81,10 @@ def _as_json(name: str, inventory: Inventory) -> Any:
             for transport, row in inventory.matrix.items()
             for pattern, pairing in row.items()
         ]
-    items: Sequence[Entry] = getattr(inventory, name)
+    return _listed(getattr(inventory, name))
+
+
+def _listed(items: Sequence[Entry]) -> list[dict[str, Any]]:
     return [
         {"name": item.name, "ready": item.ready, "summary": item.summary, "why": item.why, "how": item.how, **item.more}
         for item in items

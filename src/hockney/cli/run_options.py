@@ -15,6 +15,7 @@ from hockney.machine.placement import can_pin, refuse_unusable
 from hockney.render.streams import remark
 from hockney.report.commands import typed
 from hockney.suites import Limits, Suite, builtin_names, load_suite, pattern_suite
+from hockney.suites.tools import benchmark_of, tool_suite
 from hockney.units import RANKS_MAX, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.background import BACKGROUNDS
 from hockney.worker.catalogue import load, matches, native_patterns
@@ -26,19 +27,22 @@ from hockney.worker.words import check_words
 
 
 def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
-    """A suite, patterns with commas between them (see pattern_suite), or a file. Raises UsageError."""
+    """A suite, patterns and benchmarks with commas between them (see pattern_suite), or a file. Raises UsageError."""
     if what == "health":
         raise UsageError("health is a separate command", argv=("hockney", "health", "--hosts", "n[1-8]"))
     if what in builtin_names():
         return load_suite(what)
     if what.endswith(".toml"):
         return load_suite(what, check=_check)
+    if of_group := tool_suite(what):
+        return of_group
     patterns = native_patterns()
     words = [word.strip() for word in what.split(",")]
-    strange = next((word for word in words if word not in patterns), None)
+    benchmarks = {word: found for word in words if (found := benchmark_of(word))}
+    strange = next((word for word in words if word not in patterns and word not in benchmarks), None)
     if strange is None:
-        spread = [word for word in words if on_hosts and patterns[word].uses_all_ranks]
-        return pattern_suite(*words, with_all_ranks=spread)
+        spread = [name for name, pattern in patterns.items() if on_hosts and pattern.uses_all_ranks]
+        return pattern_suite(*words, with_all_ranks=spread, benchmarks=benchmarks)
     if Path(strange).is_file():
         raise UsageError(f"{strange} is not a suite: the name of a suite's file ends in .toml")
     if len(words) > 1:

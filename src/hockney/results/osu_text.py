@@ -9,13 +9,25 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from hockney.errors import UsageError
-from hockney.model import CurveKey, curve_of
+from hockney.model import CurveKey, Point, curve_of
 from hockney.results.figures import Figure
-from hockney.results.formats.osu import PATTERNS
+from hockney.results.formats.osu import benchmarks
 from hockney.results.formats.output import WINDOWED
 from hockney.results.runs import Run, Series
+from hockney.suites.tools import Benchmark
 
-_TITLES = {pattern: title for title, (pattern, _) in PATTERNS.items()}
+
+def _benchmark(point: Point) -> Benchmark | None:
+    """The one with most of the point's options among those that print one time or rate of its pattern."""
+    options = dict(point.options)
+    fitting = [
+        row
+        for row in benchmarks().values()
+        if row.pattern == point.pattern
+        and row.options.get("form") == options.get("form")
+        and "overlap" not in row.options
+    ]
+    return max(fitting, key=lambda row: len(row.options.items() & options.items()), default=None)
 
 
 def _head(pattern: str) -> str:
@@ -38,21 +50,23 @@ def write_osu(run: Run, series: Iterable[Series], stream: TextIO) -> None:
     """Write the curves of these series. Raises UsageError where OSU has none of their patterns."""
     curves: dict[CurveKey, list[Figure]] = {}
     for member in series:
-        if member.point.pattern in _TITLES and not member.is_harness and member.shown is not None:
+        if _benchmark(member.point) and not member.is_harness and member.shown is not None:
             curves.setdefault(curve_of(member.point), []).append(member.shown)
     if not curves:
-        raise UsageError(f"OSU has no such table: run {run.id} has no figure of {', '.join(_TITLES)}")
+        known = dict.fromkeys(row.pattern for row in benchmarks().values())
+        raise UsageError(f"OSU has no such table: run {run.id} has no figure of {', '.join(known)}")
     for figures in curves.values():
         stream.write(_table(run, figures))
 
 
 def _table(run: Run, figures: Sequence[Figure]) -> str:
     point = figures[0].point
-    options, head = dict(point.options), _head(point.pattern)
+    options, head, benchmark = dict(point.options), _head(point.pattern), _benchmark(point)
+    assert benchmark is not None  # write_osu leaves others out
     whose = ", of the slowest rank" if figures[0].definition.timed == "slowest" else ""
     states = "; ".join(dict.fromkeys(figure.state for figure in figures))
     where = f"{point.text(point.transport)}, state {states}{whose}"
-    lines = ["", f"# OSU MPI {_TITLES[point.pattern]} Test", f"# Made by hockney {run.info.version}: {where}"]
+    lines = ["", f"# OSU {benchmark.title} Test", f"# Made by hockney {run.info.version}: {where}"]
     window = f"[ window size: {options['window']} ]" if "window" in options else ""
     if point.pattern == "pairs":
         lines.append(f"# [ pairs: {point.ranks // 2} ] {window}".rstrip())

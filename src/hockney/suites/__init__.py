@@ -187,20 +187,28 @@ class Suite(BaseModel):
         return replace(limits, start_limit_s=max(10, limits.timeout_s))
 
 
-def pattern_suite(*patterns: str, with_all_ranks: Collection[str] = ()) -> Suite:
+def pattern_suite(
+    *words: str, with_all_ranks: Collection[str] = (), benchmarks: Mapping[str, SuiteSeries] | None = None
+) -> Suite:
     """Patterns as a suite: all sizes, more at the bends of a curve, launches as time allows, a minute for each.
 
-    `with_all_ranks`: those with a rank on each host at least.
+    `with_all_ranks`: patterns with a rank on each host at least. `benchmarks`: the series of words that name benchmarks
+    of MPI; without patterns only MPIs are measured.
     """
-    names, shared = dict.fromkeys(patterns), {"bytes": "0:4M", "refine": True}
-    tables = ({"pattern": name, **shared, **({"ranks": "cpus"} if name in with_all_ranks else {})} for name in names)
-    name, series = ",".join(names), tuple(map(SuiteSeries.model_validate, tables))
-    return Suite(name=name, title=name, series=series, time_s=60.0 * len(series), launches=None)
+    chosen, benchmarks = [], benchmarks or {}
+    for word in dict.fromkeys(words):
+        table = {"pattern": word, "bytes": "0:4M", "refine": True}
+        one = benchmarks[word] if word in benchmarks else SuiteSeries.model_validate(table)
+        is_spread = one.pattern in with_all_ranks and "ranks" not in one.model_fields_set
+        chosen.append(one.model_copy(update={"ranks": ()}) if is_spread else one)
+    name = ",".join(dict.fromkeys(words))
+    suite = Suite(name=name, title=name, series=tuple(chosen), time_s=60.0 * len(chosen), launches=None)
+    return suite.model_copy(update={"transports": ("mpi",)} if benchmarks.keys() == {*words} else {})
 
 
 def builtin_names() -> list[str]:
-    """Names of the suites that come with hockney."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    """Names of the suites that come with hockney, and of the tools whose benchmarks are one."""
+    return sorted(path.stem for path in (*_FOLDER.glob("*.toml"), *_FOLDER.glob("tools/*.toml")))
 
 
 def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None) -> Suite:
@@ -210,7 +218,10 @@ def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None
     that is wrong in it, each with its place in the file.
     """
     if name_or_path in builtin_names():
-        return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, check)
+        from hockney.suites.tools import tool_suite  # which is made of the classes here
+
+        of_tool = tool_suite(name_or_path)
+        return of_tool or read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, check)
     if not name_or_path.endswith(".toml"):
         raise unknown("suite", name_or_path, builtin_names())
 

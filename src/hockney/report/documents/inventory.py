@@ -7,6 +7,7 @@ descriptions, the installed libraries, the files in suites/, the table of launch
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,7 @@ from hockney.model import Point
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title, records
 from hockney.suites import builtin_names, load_suite
+from hockney.suites.tools import tools
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
@@ -114,6 +116,23 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
         matrix=_matrix(catalogue),
         fault=fault,
     )
+
+
+def benchmarks_of(tool: str) -> list[Entry]:
+    """Each benchmark of OSU or IMB: what differs in the series of hockney, whose command is in `more`; or why not."""
+    known, missing = tools()[tool].benchmarks, tools()[tool].missing
+    entries = [Entry(name, row.differs, more={"command": shlex.join(row.command)}) for name, row in known.items()]
+    return [*entries, *(Entry(name, "", why) for name, why in missing.items())]
+
+
+def benchmarks_document(entries: Sequence[Entry]) -> Iterator[Block]:
+    """The names of another tool, and what measures the same here."""
+    columns: dict[Column, Callable[[Entry], str]] = {
+        Column("name", tone="strong"): lambda item: item.name,
+        Column("the same as", wrap=True): lambda item: str(item.more.get("command", "not there")),
+        Column("what differs, or why not", wrap=True): lambda item: item.why or item.summary,
+    }
+    yield records(columns, entries)
 
 
 def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Entry:

@@ -11,11 +11,9 @@ import re
 from fractions import Fraction
 
 from hockney.results.formats.output import Format, Output, OutputTable, curves, number_said
+from hockney.suites.tools import tools
 
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
-_PATTERNS = {"sendrecv": "ring"} | {
-    name: name for name in ("pingpong", "allreduce", "alltoall", "barrier", "bcast")
-}  # with the same definition
 _TIMED = {"t[usec]": "root", "t_avg[usec]": "mean"}  # in other columns the slowest rank
 _RATES = {"sendrecv": Fraction(2), "exchange": Fraction(4)}  # sizes that the rate counts in t_max
 
@@ -23,7 +21,10 @@ _RATES = {"sendrecv": Fraction(2), "exchange": Fraction(4)}  # sizes that the ra
 def _read(table: OutputTable) -> list[Output]:
     test = table.test("# Benchmarking …")[1]
     name, version = test.lower(), _VERSION.search(table.head)
-    pattern = _PATTERNS.get(name, f"imb_{name}")
+    known = tools()["imb"]
+    same = known.benchmarks.get(known.whole_name(f"imb:{test}") or "")
+    same = None if same and same.differs else same
+    pattern = same.pattern if same else f"imb_{name}"
     main = table.main(r"^t_avg\[" if pattern == "ring" else r"^t\[", r"^t\[|^t_max\[", r"^t_ovrl\[|Mbytes/sec")
     rate = _RATES.get(name)
     base = Output(
@@ -32,11 +33,11 @@ def _read(table: OutputTable) -> list[Output]:
         transport="mpi",
         ranks=number_said(r"(?:#\s+#processes\s*=|groups of)\s*(\d+)", table.heading),
         timed=_TIMED.get(main, "slowest"),
-        options=table.heading_says,
+        options={**(same.options if same else {}), **table.heading_says},
         is_sized="#bytes" in table.titles,
-        rate=None if pattern == "ring" else rate,
+        rate=None if same else rate,
     )
-    rates = {"Mbytes/sec": rate} if rate and pattern == "ring" and "Mbytes/sec" in table.titles else {}
+    rates = {"Mbytes/sec": rate} if rate and same and "Mbytes/sec" in table.titles else {}
     return curves(table, base, main, keys={"Group": ("group", ())}, rates=rates)
 
 

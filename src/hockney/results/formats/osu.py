@@ -7,25 +7,25 @@ prints the number of messages in flight; of others, a line of `set -x` above may
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 
 from hockney.results.formats.output import Format, Output, OutputTable, curves, number_said
+from hockney.suites.tools import Benchmark, tools
 
-# The title without "OSU", "MPI" and "Test" -> the pattern with the same definition, and whose time.
-PATTERNS = {
-    "Latency": ("pingpong", "root"),
-    "Bandwidth": ("oneway", "root"),
-    "Bi-Directional Bandwidth": ("twoway", "root"),
-    "Multiple Bandwidth / Message Rate": ("pairs", "sources"),
-    "Allreduce Latency": ("allreduce", "mean"),
-    "All-to-All Personalized Exchange Latency": ("alltoall", "mean"),
-    "Broadcast Latency": ("bcast", "mean"),
-    "Barrier Latency": ("barrier", "mean"),
-}
-_OF_TWO = "pingpong|oneway|twoway|osu_(put|get|acc)"
+_TYPES = {"MPI_CHAR": "int8", "MPI_INT": "int32", "MPI_FLOAT": "float32"}
+_OF_TWO = r"(?:osu_)?(?:pingpong|oneway|twoway|put|get|acc|fetch_and_op|compare_and_swap)"
 # What hockney itself wrote (results/osu_text.py).
-_MADE = re.compile(r"^# Made by hockney \S+: .* on (\S+), (\d+) ranks?, .*?(of the slowest rank)?$", re.MULTILINE)
+_MADE = re.compile(
+    r"^# Made by hockney \S+: (\w+)((?: \w+=\S+)*) on (\S+), (\d+) ranks?, .*?(of the slowest rank)?$", re.MULTILINE
+)
+
+
+@functools.cache
+def benchmarks() -> dict[str, Benchmark]:
+    """The benchmarks with the definition of one of hockney's, by the titles of their outputs, in lower case."""
+    return {row.title.lower(): row for row in tools()["osu"].benchmarks.values() if row.title and not row.differs}
 
 
 def _titles(line: str, _: str) -> Sequence[str]:
@@ -41,19 +41,29 @@ def _read(table: OutputTable) -> list[Output]:
     api, *accelerator = re.split(r"[-_]", first.lower())  # MPI, MPI-CUDA, MPI_Put
     name = test[2] if "_" in first else rest
     as_named = "osu_" + re.sub(r"\W+", "_", name.removeprefix("MPI_")).strip("_").lower()
-    pattern, timed = (PATTERNS if api == "mpi" else {}).get(name, (as_named, "mean"))
-    options = table.heading_says
+    same, own = benchmarks().get(f"{first.partition('-')[0]} {rest}".lower()), _MADE.search(table.heading)
+    said, options = table.heading_says, dict(same.options) if same else {}
+    kind = said.pop("datatype", "")
+    if own:
+        options = dict(pair.split("=") for pair in own[2].split())
+    elif "dtype" in options:  # OSU before 7 does not say that it adds MPI_FLOAT
+        options["dtype"] = _TYPES.get(kind or "MPI_FLOAT", kind)
+    elif kind not in ("", "MPI_CHAR"):
+        said["datatype"] = kind
+    options = {name: value for name, value in {**options, **said}.items() if name != "window"}
     if "-" in first and "Send Buffer" not in table.heading:
         options["accelerator"] = accelerator[0]
     pairs = number_said(r"# (?:\[ p|P)airs: (\d+)", table.heading) or 0
-    own = _MADE.search(table.heading)
     window = number_said(r"\[ window size: (\d+) \]", table.heading)
+    pattern = own[1] if own else same.pattern if same else as_named
+    timed = same.options.get("time", "sources" if pattern == "pairs" else "root") if same else "mean"
+    transports = same.transports if same and same.transports else ({"openshmem": "shmem"}.get(api, api),)
     base = Output(
         tool=test[1],
         pattern=pattern,
-        transport=own[1] if own else {"openshmem": "shmem"}.get(api, api),
-        ranks=int(own[2]) if own else 2 * pairs or (2 if re.match(_OF_TWO, pattern) else None),
-        timed="slowest" if own and own[3] else timed,
+        transport=own[3] if own else transports[0],
+        ranks=int(own[4]) if own else 2 * pairs or (2 if re.match(_OF_TWO, pattern) else None),
+        timed="slowest" if own and own[5] else timed,
         options=options,
         window=window or number_said(r"\bosu_\w+\b.*?\s(?:-W|--window-size)[ =]?(\d+)", table.above),
         is_sized="Size" in table.titles,

@@ -153,7 +153,9 @@ class Format:
 
 
 WINDOWED = ("oneway", "twoway", "pairs")
-_NATIVE = ("alltoall", "allreduce", "bcast", "barrier")
+_ALL_TO_ALL = ("alltoall", "alltoallv", "alltoallw", "allgather", "allgatherv")
+_ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv", "scan", "exscan")
+_NATIVE = (*_ALL_TO_ALL, *_ROOTED, "allreduce", "barrier")
 # busbw / algbw on n ranks (doc/PERFORMANCE.md of nccl-tests); of other collectives it is 1.
 _BUSBW = {"allreduce": 2} | dict.fromkeys(
     ("nccl_all_gather", "nccl_reduce_scatter", "nccl_alltoall", "nccl_gather", "nccl_scatter"), 1
@@ -165,7 +167,8 @@ def definition(
 ) -> Definition:
     """The definition of the worker's pattern of this name; for another name, a message per repetition."""
     halves, others = ranks // 2, ranks - 1
-    native = "native" if pattern in _NATIVE else None
+    is_near = pattern.startswith("neighbor_")
+    native = "native" if pattern in _NATIVE or is_near else None
     if rate is not None:
         if isinstance(rate, str):
             rate = Fraction(_BUSBW[pattern] * others, ranks) if pattern in _BUSBW else Fraction(1)
@@ -176,11 +179,11 @@ def definition(
         "twoway": (2 * window, 2 * window),
         "pairs": (window, halves * window),
         "ring": (1, ranks),
-        "alltoall": (1, ranks * others),
         "allreduce": (1, 2 * others),
-        "bcast": (1, others),
         "barrier": (1, 0),
-    }.get(pattern, (1, 1))
+        **dict.fromkeys(_ALL_TO_ALL, (1, ranks * others)),
+        **dict.fromkeys(_ROOTED, (1, others)),
+    }.get(pattern, (1, 2 * ranks if is_near or pattern == "halo2d" else 1))  # OSU and IMB have one dimension
     return Definition(timed, divisor, messages * size_bytes, messages, native)
 
 
