@@ -34,7 +34,7 @@ class Benchmark(SuiteSeries):
     @property
     def command(self) -> tuple[str, ...]:
         """The command line that measures it."""
-        ranks = [f"-n{','.join(map(str, self.ranks))}"] if self.ranks != (2,) else []
+        ranks = ["-n", ",".join(map(str, self.ranks))] if self.ranks != (2,) else []
         options = [word for pair in self.options.items() for word in ("-o", "=".join(pair))]
         return ("hockney", "run", self.pattern, "-t", ",".join(self.transports) or TRANSPORT, *ranks, *options)
 
