@@ -30,9 +30,8 @@ from hockney.stats.shift import LAUNCHES_MIN
 from hockney.stats.states import CONTENTION
 from hockney.suites import Suite, SuiteSeries
 from hockney.worker.build import build_worker
-from hockney.worker.catalogue import Catalogue, describe, load, split_name
+from hockney.worker.catalogue import describe, load, split_name
 from hockney.worker.machine_schema import MachineModel
-from hockney.worker.words import check_option
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]}
@@ -351,25 +350,6 @@ def test_the_suite_on_its_page_is_valid(tmp_path: Path) -> None:
     suite = find_suite(str(path))
     assert {series.pairs for series in suite.series} == {None, "all"}
     assert "0,100,400" in suite.series[0].options.values()
-
-
-def _lines_of_other_benchmarks() -> list[str]:
-    tables = re.findall(r"^\| \w+ \| hockney run \|.*\n\|.*\n((?:\|.*\n)+)", PAGES["osu-imb.md"], re.MULTILINE)
-    assert len(tables) == 2
-    return sorted({row.split("|")[2].strip().strip("`") for table in tables for row in table.splitlines()})
-
-
-@pytest.mark.parametrize("line", _lines_of_other_benchmarks())
-def test_what_stands_for_another_benchmark_can_be_run(line: str, catalogue: Catalogue) -> None:
-    """All its patterns take the options and the ranks, on any transport."""
-    run = hockney.get_command(click.Context(hockney), "run")
-    assert run is not None
-    asked = run.make_context("run", shlex.split(line)).params
-    for pattern in [catalogue.pattern(name) for name in asked["what"][0].split(",")]:
-        least, most, step = pattern.ranks
-        assert all(least <= ranks <= (most or ranks) and ranks % step == 0 for ranks in map(int, asked["ranks"]))
-        for option in asked["options"]:
-            check_option(pattern, *option.split("="))
 
 
 # ---- the tutorial is carried out -----------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def test_osu_text_is_of_the_transports_asked_for(filled: Path, capsys: pytest.Ca
 def test_patterns_without_an_osu_text_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store_run(tmp_path / "r.db", "mine", MADE[-1:])
     assert execute(["export", "--osu", "--store", str(tmp_path / "r.db")]) == 2
-    assert "OSU has no such table: run 1 has no figure of pingpong, oneway" in capsys.readouterr().err
+    assert "OSU has no table for any figure of run 1: list its own: `hockney list osu`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

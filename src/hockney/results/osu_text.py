@@ -47,14 +47,13 @@ def _numbers(pattern: str, figure: Figure) -> list[float]:
 
 
 def write_osu(run: Run, series: Iterable[Series], stream: TextIO) -> None:
-    """Write the curves of these series. Raises UsageError where OSU has none of their patterns."""
+    """Write the curves of these series. Raises UsageError where OSU has none of them."""
     curves: dict[CurveKey, list[Figure]] = {}
     for member in series:
         if _benchmark(member.point) and not member.is_harness and member.shown is not None:
             curves.setdefault(curve_of(member.point), []).append(member.shown)
     if not curves:
-        known = dict.fromkeys(row.pattern for row in benchmarks().values())
-        raise UsageError(f"OSU has no such table: run {run.id} has no figure of {', '.join(known)}")
+        raise UsageError(f"OSU has no table for any figure of run {run.id}: list its own", argv=("hockney", "list", "osu"))
     for figures in curves.values():
         stream.write(_table(run, figures))
 

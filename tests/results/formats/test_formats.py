@@ -28,6 +28,7 @@ def said(output: Output) -> tuple[str | None, str, int | None, str, dict[str, st
     return output.pattern, output.transport, output.ranks, output.timed, dict(output.options), output.window
 
 
+OSU = {"start": "barrier", "time": "mean"}
 # The properties of each output, its number of sizes, and the time of one of them in ns.
 SAID = {
     "np-tcp.out": [("pingpong", "netpipe", 2, "root", {}, None)],
@@ -37,15 +38,15 @@ SAID = {
     "iperf3-udp.json": [("iperf3", "udp", 2, "slowest", {}, None)],
     "iperf3-streams.json": [("iperf3", "tcp", 2, "slowest", {"streams": "2"}, None)],
     "osu_latency.txt": [("pingpong", "mpi", 2, "root", {}, None)],
-    "osu_bw-cuda.txt": [("oneway", "mpi", 2, "root", {"buffers": "DD"}, None)],
-    "osu_mbw_mr.txt": [("pairs", "mpi", 96, "sources", {}, 64)],
-    "osu_reduce-full.txt": [("osu_reduce_latency", "mpi", None, "mean", {"accelerator": "cuda"}, None)],
-    "osu_barrier-allreduce.txt": [
-        ("barrier", "mpi", None, "mean", {}, None),
-        ("allreduce", "mpi", None, "mean", {}, None),
+    "osu_bw-cuda.txt": [("oneway", "mpi", 2, "root", {"answer": "window", "buffers": "DD"}, None)],
+    "osu_mbw_mr.txt": [("pairs", "mpi", 96, "sources", {"answer": "window"}, 64)],
+    "osu_reduce-full.txt": [("reduce", "mpi", None, "mean", OSU | {"dtype": "int8", "accelerator": "cuda"}, None)],
+    "osu_barrier-allreduce.txt": [  # of version 5
+        ("barrier", "mpi", None, "mean", {"time": "mean"}, None),
+        ("allreduce", "mpi", None, "mean", OSU | {"dtype": "float32"}, None),
     ],
-    "imb-pingpong.txt": [("pingpong", "mpi", 2, "root", {}, None)],
-    "imb-reduce.txt": [("imb_reduce", "mpi", 2, "slowest", {}, None)],
+    "imb-pingpong.txt": [("pingpong", "mpi", 2, "root", {"receive": "any-tag"}, None)],
+    "imb-reduce.txt": [("reduce", "mpi", 2, "slowest", {"dtype": "float32", "start": "barrier"}, None)],
     "nccl-gb200.txt": [(None, "nccl", None, "mean", {}, None), (None, "nccl", None, "mean", {"place": "in"}, None)],
     "nccl-tagged.txt": [
         ("allreduce", "nccl", 2, "mean", {}, None),
@@ -111,7 +112,10 @@ def test_rates_come_back_from_times() -> None:
         ("ring", 1, 6, None),
         ("alltoall", 1, 6 * 5, "native"),
         ("allreduce", 1, 2 * 5, "native"),
+        ("allgather", 1, 6 * 5, "native"),
         ("bcast", 1, 5, "native"),
+        ("neighbor_alltoall", 1, 6 * 2, "native"),
+        ("put", 1, 1, None),
         ("barrier", 1, 0, "native"),
         ("osu_reduce_latency", 1, 1, None),
     ],

@@ -147,7 +147,8 @@ def test_buffers_of_host_and_device_are_two_curves() -> None:
 
 def test_a_collective_of_an_accelerator_is_another_curve() -> None:
     text = osu("MPI Gather Latency", time=1) + osu("MPI-CUDA Gather Latency", time=2)
-    assert list(read(text)) == [("osu_gather_latency", "", 8), ("osu_gather_latency", "accelerator=cuda", 8)]
+    of_osu = "start=barrier time=mean"
+    assert list(read(text)) == [("gather", of_osu, 8), ("gather", f"accelerator=cuda {of_osu}", 8)]
 
 
 def test_windows_and_synchronisations_are_curves() -> None:
@@ -158,11 +159,12 @@ def test_windows_and_synchronisations_are_curves() -> None:
         for time, said in enumerate([(m, s) for m in memories for s in syncs], 1)
     )
     assert {options: us for (_, options, _), us in read(text).items()} == {
-        "memory=allocate sync=flush": 1.0,
-        "memory=allocate sync=fence": 2.0,
-        "memory=create sync=flush": 3.0,
-        "memory=create sync=fence": 4.0,
+        "memory=allocate sync=flush window=1": 1.0,
+        "memory=allocate sync=fence window=1": 2.0,
+        "memory=create sync=flush window=1": 3.0,
+        "memory=create sync=fence window=1": 4.0,
     }
+    assert {output.transport for output in read_outputs(text, "x").outputs} == {"mpi:rma"}
 
 
 def test_a_traced_command_says_the_window() -> None:
@@ -187,10 +189,7 @@ RANGE = "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec]"
 def test_modes_of_imb_are_curves() -> None:
     text = imb("Unidir_Put", TIMED, "8 100 0.11 72.70", mode="#    MODE: AGGREGATE ")
     text += imb("Unidir_Put", TIMED, "8 100 3.11 2.57", mode="#    MODE: NON-AGGREGATE ")
-    assert read(text + IMB_END) == {
-        ("imb_unidir_put", "mode=AGGREGATE", 8): 0.11,
-        ("imb_unidir_put", "mode=NON-AGGREGATE", 8): 3.11,
-    }
+    assert read(text + IMB_END) == {("put", "sync=fence window=0", 8): 0.11, ("put", "sync=fence window=1", 8): 3.11}
 
 
 def test_groups_of_imb_are_curves_of_their_ranks() -> None:
@@ -205,8 +204,8 @@ def test_groups_of_imb_are_curves_of_their_ranks() -> None:
         {
             ("barrier", "groups=2", 0): 22.3,
             ("barrier", "", 0): 42.3,
-            ("pingpong", "group=0 groups=2", 8): 1.5,
-            ("pingpong", "group=1 groups=2", 8): 1.6,
+            ("pingpong", "group=0 groups=2 receive=any-tag", 8): 1.5,
+            ("pingpong", "group=1 groups=2 receive=any-tag", 8): 1.6,
         }
     )
 
@@ -221,11 +220,11 @@ def test_a_table_without_a_sign_before_its_titles() -> None:
         "       Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n"
         "              8.85              4.02              5.04             24.91\n"
     )
-    name = "osu_non_blocking_barrier_latency"
+    said = "form=nonblocking overlap=yes start=barrier time=mean"
     assert read(text, columns=True) == {
-        (name, "", 0): 8.85,
-        (name, "column=compute", 0): 4.02,
-        (name, "column=pure", 0): 5.04,
+        ("barrier", said, 0): 8.85,
+        ("barrier", f"column=compute {said}", 0): 4.02,
+        ("barrier", f"column=pure {said}", 0): 5.04,
     }
     (row,) = read_outputs(text, "x").outputs[0].rows
     assert row.others == {"Overlap(%)": 24.91}
@@ -233,7 +232,7 @@ def test_a_table_without_a_sign_before_its_titles() -> None:
 
 def test_minimum_maximum_and_percentiles() -> None:
     titles = "# Size  Avg Latency(us)  Min Latency(us)  Max Latency(us)  Iterations  P50 Tail Lat(us)  P99 Tail Lat(us)"
-    text = f"# OSU MPI Allreduce Latency Test v7.4\n{titles}\n8    1.50    1.10   9.00   1000   1.40   0.00\n"
+    text = f"# OSU MPI Latency Test v7.4\n{titles}\n8    1.50    1.10   9.00   1000   1.40   0.00\n"
     assert by_column(text) == {"": 1.5, "min": 1.1, "max": 9.0, "p50": 1.4}
     (row,) = read_outputs(text, "x").outputs[0].rows
     assert row.others == {"Iterations": 1000.0, "P99 Tail Lat(us)": 0.0}
@@ -245,11 +244,12 @@ def test_columns_of_imb() -> None:
         "Ibcast", "#bytes #repetitions t_ovrl[usec] t_pure[usec] t_CPU[usec] overlap[%]", "8 10 5.0 3.0 2.5 20.0"
     )
     found = read(text + IMB_END, columns=True)
-    assert found["allreduce", "", 8] == 1.6
-    assert found["allreduce", "column=t_min", 8] == 1.1
-    assert found["imb_ibcast", "", 8] == 5.0
-    assert found["imb_ibcast", "column=t_pure", 8] == 3.0
-    assert found["imb_ibcast", "column=t_cpu", 8] == 2.5
+    assert found["allreduce", "dtype=float32 start=barrier", 8] == 1.6
+    assert found["allreduce", "column=t_min dtype=float32 start=barrier", 8] == 1.1
+    said = "form=nonblocking overlap=yes start=barrier"
+    assert found["bcast", said, 8] == 5.0
+    assert found["bcast", f"column=t_pure {said}", 8] == 3.0
+    assert found["bcast", f"column=t_cpu {said}", 8] == 2.5
 
 
 def test_a_table_of_rates_alone() -> None:
@@ -257,7 +257,7 @@ def test_a_table_of_rates_alone() -> None:
     text = imb("PingPong", TIMED, "0 1000 1.66 0.00", "8 1000 1.70 4.71")
     text += imb("Uniband", "#bytes #repetitions Mbytes/sec Msg/sec", "0 1000 0.00 4000000", "8 1000 24.00 3000000")
     found = read(text + IMB_END)
-    assert found["pingpong", "", 8] == 1.7
+    assert found["pingpong", "receive=any-tag", 8] == 1.7
     assert found["imb_uniband", "", 8] == pytest.approx(8 / 24)
     assert found["imb_uniband", "", 0] == 0.25
 
@@ -362,14 +362,16 @@ def test_a_failure_of_something_else_is_named() -> None:
 def test_rows_without_a_figure_are_named(cell: str, reason: str) -> None:
     text = imb("Alltoall", RANGE, "0 1000 0.03 0.05 0.04", "8 1000 5.1 5.3 5.2", f"65536 {cell}") + IMB_END
     reading = read_outputs(text, "x")
-    assert figures(reading) == pytest.approx({("alltoall", "", 0): 0.05, ("alltoall", "", 8): 5.3})
+    assert figures(reading) == pytest.approx(
+        {("alltoall", "start=barrier", 0): 0.05, ("alltoall", "start=barrier", 8): 5.3}
+    )
     assert reading.notes == [f"line 7: no figure of 65536 B, as {reason}"]
     assert (reading.rows, reading.rows_read) == (3, 2)
 
 
 def test_a_time_of_0_bytes_below_its_digits_is_named() -> None:
     reading = read_outputs(imb("Reduce", RANGE, "0 1000 0.00 0.00 0.00", "8 1000 1.0 2.0 1.5") + IMB_END, "x")
-    assert figures(reading) == {("imb_reduce", "", 8): 2.0}
+    assert figures(reading) == {("reduce", "dtype=float32 start=barrier", 8): 2.0}
     assert reading.notes == ["line 5: no figure, because it shows 0.00 at 0 B"]
 
 

@@ -10,30 +10,40 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from hockney.results.formats.output import Format, Output, OutputTable, curves, number_said
-from hockney.suites.tools import tools
+from hockney.results.formats.output import DEFINED, WINDOWED, Format, Output, OutputTable, curves, number_said
+from hockney.suites.tools import Benchmark, tools
 
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
 _TIMED = {"t[usec]": "root", "t_avg[usec]": "mean"}  # in other columns the slowest rank
 _RATES = {"sendrecv": Fraction(2), "exchange": Fraction(4)}  # sizes that the rate counts in t_max
 
 
+def _same(test: str) -> Benchmark | None:
+    """The benchmark, if hockney defines it alike; the rates of some are others."""
+    known = tools()["imb"]
+    row = known.benchmarks.get(known.whole_name(f"imb:{test}") or "")
+    is_alike = row and not row.differs and row.pattern in DEFINED and row.pattern not in WINDOWED
+    return row if is_alike and test.lower() != "exchange" else None
+
+
 def _read(table: OutputTable) -> list[Output]:
     test = table.test("# Benchmarking …")[1]
     name, version = test.lower(), _VERSION.search(table.head)
-    known = tools()["imb"]
-    same = known.benchmarks.get(known.whole_name(f"imb:{test}") or "")
-    same = None if same and same.differs else same
+    same, options = _same(test), table.heading_says
+    if same:
+        options = {**same.options, **options}
+    if same and "," in options.get("window", ""):
+        options["window"] = "0" if options.pop("mode", "") == "AGGREGATE" else "1"
     pattern = same.pattern if same else f"imb_{name}"
     main = table.main(r"^t_avg\[" if pattern == "ring" else r"^t\[", r"^t\[|^t_max\[", r"^t_ovrl\[|Mbytes/sec")
     rate = _RATES.get(name)
     base = Output(
         tool=f"Intel MPI Benchmarks {version[1] if version else ''}, {test}".replace(" ,", ","),
         pattern=pattern,
-        transport="mpi",
+        transport=same.transports[0] if same and same.transports else "mpi",
         ranks=number_said(r"(?:#\s+#processes\s*=|groups of)\s*(\d+)", table.heading),
         timed=_TIMED.get(main, "slowest"),
-        options={**(same.options if same else {}), **table.heading_says},
+        options=options,
         is_sized="#bytes" in table.titles,
         rate=None if same else rate,
     )

@@ -11,7 +11,7 @@ import functools
 import re
 from collections.abc import Sequence
 
-from hockney.results.formats.output import Format, Output, OutputTable, curves, number_said
+from hockney.results.formats.output import DEFINED, WINDOWED, Format, Output, OutputTable, curves, number_said
 from hockney.suites.tools import Benchmark, tools
 
 _TYPES = {"MPI_CHAR": "int8", "MPI_INT": "int32", "MPI_FLOAT": "float32"}
@@ -24,8 +24,9 @@ _MADE = re.compile(
 
 @functools.cache
 def benchmarks() -> dict[str, Benchmark]:
-    """The benchmarks with the definition of one of hockney's, by the titles of their outputs, in lower case."""
-    return {row.title.lower(): row for row in tools()["osu"].benchmarks.values() if row.title and not row.differs}
+    """The benchmarks that hockney defines alike, by the titles of their outputs, in lower case."""
+    rows = tools()["osu"].benchmarks.values()
+    return {row.title.lower(): row for row in rows if row.title and not row.differs and row.pattern in DEFINED}
 
 
 def _titles(line: str, _: str) -> Sequence[str]:
@@ -50,7 +51,9 @@ def _read(table: OutputTable) -> list[Output]:
         options["dtype"] = _TYPES.get(kind or "MPI_FLOAT", kind)
     elif kind not in ("", "MPI_CHAR"):
         said["datatype"] = kind
-    options = {name: value for name, value in {**options, **said}.items() if name != "window"}
+    options |= said
+    if same and same.pattern in WINDOWED:
+        options.pop("window", None)
     if "-" in first and "Send Buffer" not in table.heading:
         options["accelerator"] = accelerator[0]
     pairs = number_said(r"# (?:\[ p|P)airs: (\d+)", table.heading) or 0
@@ -81,6 +84,6 @@ FORMAT = Format(
         (r"Send Buffer on \w+ \((\w)\) and Receive Buffer on \w+ \((\w)\)", "buffers", "HH"),
         (r"# Window creation: (?:MPI_Win_)?(\w+)", "memory", ""),
         (r"# Synchronization: (?:MPI_Win_)?(\w+)", "sync", ""),
-        (r"# Datatype: (\w+)", "datatype", "MPI_CHAR"),
+        (r"# Datatype: (\w+)", "datatype", ""),
     ),
 )

@@ -153,9 +153,27 @@ class Format:
 
 
 WINDOWED = ("oneway", "twoway", "pairs")
-_ALL_TO_ALL = ("alltoall", "alltoallv", "alltoallw", "allgather", "allgatherv")
 _ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv", "scan", "exscan")
-_NATIVE = (*_ALL_TO_ALL, *_ROOTED, "allreduce", "barrier")
+_ALL_TO_ALL = ("alltoall", "alltoallv", "alltoallw", "allgather", "allgatherv")
+_NEAR = tuple(f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"))
+_ATOMICS = ("accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap")
+# The divisor of the time, and the messages of a repetition, by ranks and window. Neighbours are two, as OSU has them.
+DEFINED: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    "pingpong": lambda ranks, window: (2, 2),
+    "bisection": lambda ranks, window: (2, ranks),
+    "pingping": lambda ranks, window: (1, ranks),
+    "oneway": lambda ranks, window: (window, window),
+    "twoway": lambda ranks, window: (2 * window, 2 * window),
+    "pairs": lambda ranks, window: (window, ranks // 2 * window),
+    "ring": lambda ranks, window: (1, ranks),
+    "barrier": lambda ranks, window: (1, 0),
+    "allreduce": lambda ranks, window: (1, 2 * (ranks - 1)),
+    **dict.fromkeys(_ROOTED, lambda ranks, window: (1, ranks - 1)),
+    **dict.fromkeys(_ALL_TO_ALL, lambda ranks, window: (1, ranks * (ranks - 1))),
+    **dict.fromkeys(_NEAR, lambda ranks, window: (1, 2 * ranks)),
+    **dict.fromkeys(("put", "get", *_ATOMICS), lambda ranks, window: (1, 1)),
+}
+_NATIVE = {"barrier", "allreduce", *_ROOTED, *_ALL_TO_ALL, *_NEAR}
 # busbw / algbw on n ranks (doc/PERFORMANCE.md of nccl-tests); of other collectives it is 1.
 _BUSBW = {"allreduce": 2} | dict.fromkeys(
     ("nccl_all_gather", "nccl_reduce_scatter", "nccl_alltoall", "nccl_gather", "nccl_scatter"), 1
@@ -166,24 +184,12 @@ def definition(
     pattern: str, ranks: int, size_bytes: int, window: int, timed: str, rate: Fraction | str | None = None
 ) -> Definition:
     """The definition of the worker's pattern of this name; for another name, a message per repetition."""
-    halves, others = ranks // 2, ranks - 1
-    is_near = pattern.startswith("neighbor_")
-    native = "native" if pattern in _NATIVE or is_near else None
+    native = "native" if pattern in _NATIVE else None
     if rate is not None:
         if isinstance(rate, str):
-            rate = Fraction(_BUSBW[pattern] * others, ranks) if pattern in _BUSBW else Fraction(1)
+            rate = Fraction(_BUSBW[pattern] * (ranks - 1), ranks) if pattern in _BUSBW else Fraction(1)
         return Definition(timed, rate.denominator, rate.numerator * size_bytes, rate.numerator, native)
-    divisor, messages = {
-        "pingpong": (2, 2),
-        "oneway": (window, window),
-        "twoway": (2 * window, 2 * window),
-        "pairs": (window, halves * window),
-        "ring": (1, ranks),
-        "allreduce": (1, 2 * others),
-        "barrier": (1, 0),
-        **dict.fromkeys(_ALL_TO_ALL, (1, ranks * others)),
-        **dict.fromkeys(_ROOTED, (1, others)),
-    }.get(pattern, (1, 2 * ranks if is_near or pattern == "halo2d" else 1))  # OSU and IMB have one dimension
+    divisor, messages = DEFINED[pattern](ranks, window) if pattern in DEFINED else (1, 1)
     return Definition(timed, divisor, messages * size_bytes, messages, native)
 
 
