@@ -53,7 +53,9 @@ def write_osu(run: Run, series: Iterable[Series], stream: TextIO) -> None:
         if _benchmark(member.point) and not member.is_harness and member.shown is not None:
             curves.setdefault(curve_of(member.point), []).append(member.shown)
     if not curves:
-        raise UsageError(f"OSU has no table for any figure of run {run.id}: list its own", argv=("hockney", "list", "osu"))
+        raise UsageError(
+            f"OSU has no table for any figure of run {run.id}: list its own", argv=("hockney", "list", "osu")
+        )
     for figures in curves.values():
         stream.write(_table(run, figures))
 

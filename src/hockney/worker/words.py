@@ -12,7 +12,7 @@ from hockney.errors import UsageError
 from hockney.model import Point
 from hockney.suites import CacheShare
 from hockney.suites.toml_models import Errors
-from hockney.worker.catalogue import Catalogue, PatternInfo
+from hockney.worker.catalogue import Catalogue, PatternInfo, matches
 
 Table = TypeVar("Table", bound=BaseModel)
 
@@ -96,7 +96,8 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
         if not pattern.sized and "bytes" in table.model_fields_set and {*table.bytes} - {0}:
             wrong.append((place.rstrip("."), f"{pattern.name} has no message sizes to choose: leave bytes out"))
         else:
-            asked.append((place.rstrip("."), _points(table, pattern, right, ranks, catalogue)))
+            named = getattr(table, "transports", ()) or getattr(whole, "transports", ())
+            asked.append((place.rstrip("."), _points(table, pattern, right, ranks, catalogue, named)))
     obstacles = catalogue.obstacles([point for _, points in asked for point in points], one_host=False)
     wrong += [(place, obstacles[points[0]]) for place, points in asked if points and obstacles.keys() >= {*points}]
     order = {place.rstrip("."): number for number, (place, _) in enumerate(listed)}
@@ -104,17 +105,27 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
 
 
 def _points(
-    table: Any, pattern: PatternInfo, options: Iterable[tuple[str, str]], ranks: Iterable[int], catalogue: Catalogue
+    table: Any,
+    pattern: PatternInfo,
+    options: Iterable[tuple[str, str]],
+    ranks: Iterable[int],
+    catalogue: Catalogue,
+    named: Iterable[str],
 ) -> list[Point]:
-    """A table's points on a transport that offers what its pattern needs; none without one, or with sizes of caches."""
-    transport = next((info for info in catalogue.transports.values() if pattern.needs <= info.caps), None)
+    """A table's points on the named transports that offer what its pattern needs, else on any that does.
+
+    None without one, or with sizes of caches.
+    """
+    able = [name for name, info in catalogue.transports.items() if pattern.needs <= info.caps]
+    transports = [name for name in able if any(matches(word, name) for word in named)] or able[:1]
     sizes = table.bytes if "bytes" in table.model_fields_set else ()
-    if transport is None or any(isinstance(size, CacheShare) for size in sizes):
+    if any(isinstance(size, CacheShare) for size in sizes):
         return []
     by_ranks = ("source", "target", "distance", "round") if table.model_fields_set & {"pairs", "pair_class"} else ()
     fixed = {name: value for name, value in options if name not in (*by_ranks, "algorithm")}
     return [
-        Point(transport.name, pattern.name, count, size, tuple(each.items()))
+        Point(transport, pattern.name, count, size, tuple(each.items()))
+        for transport in transports
         for each in each_of(fixed)
         for count in ranks
         for size in sizes or (pattern.bytes_default,)

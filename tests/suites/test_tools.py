@@ -1,0 +1,236 @@
+"""The benchmarks of OSU and IMB by their names."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from functools import cache
+
+import click
+import pytest
+
+from hockney.cli import execute
+from hockney.cli.commands import hockney
+from hockney.cli.run_options import find_suite, read_limits, read_options
+from hockney.errors import UsageError
+from hockney.measure.plan import make_plan
+from hockney.model import Point
+from hockney.suites import Suite, load_suite
+from hockney.suites.tools import Benchmark, tools
+from hockney.worker.catalogue import Catalogue, load, split_name
+from hockney.worker.points import RunOptions
+from hockney.worker.words import as_pairs, check_words, each_of
+
+_words = str.split
+_BLOCKS = _words("allgather allgatherv alltoall alltoallv gather gatherv scatter scatterv bcast barrier")
+_OF_OSU = [*_BLOCKS, "alltoallw", "allreduce", "reduce", "reduce_scatter", "reduce_scatter_block"]
+_OF_IMB = [*_BLOCKS, "allreduce", "reduce", "reduce_scatter"]
+_NEAR = [f"neighbor_{name}" for name in _OF_OSU if name.startswith(("allg", "allto"))]
+_MT = [f"PingPongMT{which}" for which in ("", "SpecificSourceAnyTag", "AnySourceSpecificTag", "AnySourceAnyTag")]
+# The names in the source trees of OSU 7.4 and IMB 2021.11, without UPC and files.
+OSU = [
+    *_words("latency bw bibw mbw_mr multi_lat latency_mt latency_mp partitioned_latency bw_fan_in bw_fan_out"),
+    *_words("latency_persistent bw_persistent bibw_persistent init hello"),
+    *(each for name in _OF_OSU for each in (name, f"i{name}")),
+    *(f"{name}_persistent" for name in _OF_OSU if name != "reduce_scatter_block"),
+    *(each for name in _NEAR for each in (name, f"i{name}")),
+    *_words("put_latency put_bw put_bibw get_latency get_bw acc_latency get_acc_latency cas_latency fop_latency"),
+    *(f"oshm_{name}" for name in _words("put put_nb put_mr put_mr_nb put_overlap get get_nb get_mr_nb atomics")),
+    *(f"oshm_{name}" for name in _words("barrier broadcast collect fcollect reduce")),
+    *(f"xccl_{name}" for name in _words("allgather allreduce alltoall bcast reduce reduce_scatter bibw bw latency")),
+]
+IMB = {
+    "MPI1": [
+        *(f"{kind}{source}" for kind in ("PingPong", "PingPing") for source in ("", "SpecificSource", "AnySource")),
+        *_words("Sendrecv Exchange Uniband Biband Reduce_local Reduce_scatter_block"),
+        *map(str.capitalize, _OF_IMB),
+    ],
+    "EXT": _words("Unidir_Put Unidir_Get Bidir_Put Bidir_Get Accumulate Window"),
+    "RMA": [
+        *_words("Unidir_put Unidir_get Bidir_put Bidir_get One_put_all One_get_all All_put_all All_get_all"),
+        *_words("Put_local Put_all_local Get_local Get_all_local Exchange_put Exchange_get Truly_passive_put"),
+        *_words("Accumulate Get_accumulate Fetch_and_op Compare_and_swap"),
+    ],
+    "NBC": [f"I{name}{pure}" for name in _OF_IMB for pure in ("", "_pure")],
+    "MPI4": [f"{name.capitalize()}_persist{pure}" for name in _OF_IMB for pure in ("", "_pure")],
+    "MT": [
+        *_MT,
+        *_words("PingPingMT SendRecvMT ExchangeMT UniBandMT BiBandMT BarrierMT BcastMT ReduceMT AllReduceMT"),
+        *_words("ScatterMT ScattervMT ReduceScatterMT GatherMT GathervMT AllgatherMT AllgathervMT AlltoallMT"),
+        "AlltoallvMT",
+    ],
+    "P2P": _words("PingPong PingPing Sendrecv_replace Unirandom Birandom Corandom Stencil2D Stencil3D"),
+    "HALO": ["simple_halo"],
+    "MPI1-GPU": [""],
+}
+
+
+@cache
+def libraries() -> Catalogue:
+    """All MPIs and OpenSHMEMs of this machine, with their variants."""
+    return load(["mpi", "mpi:*", "shmem"])
+
+
+def points(suite: Suite, **asked: object) -> list[Point]:
+    options = RunOptions(**{"oversubscribe": True, **asked})  # type: ignore[arg-type]
+    return make_plan(suite, options, libraries(), cpus=8).points
+
+
+def asked_for(line: str) -> tuple[Suite, RunOptions]:
+    """What a command line of `run` asks for."""
+    run = hockney.get_command(click.Context(hockney), "run")
+    assert run is not None
+    words = run.make_context("run", shlex.split(line)).params
+    suite = find_suite(",".join(words["what"]))
+    options = read_options(words)
+    return suite, RunOptions(**{**vars(options), "limits": read_limits(suite, words), "oversubscribe": True})
+
+
+# ---- the data --------------------------------------------------------------------------------------------------------
+
+
+def test_every_name_has_a_row() -> None:
+    osu, imb = tools()["osu"], tools()["imb"]
+    assert Counter([*osu.benchmarks, *osu.missing]) == Counter(f"osu_{name}" for name in OSU)
+    names = [f"IMB-{program}:{name}".rstrip(":") for program, of_program in IMB.items() for name in of_program]
+    assert Counter([*imb.benchmarks, *imb.missing]) == Counter(names)
+    assert (len(OSU), len(names)) == (101, 134)
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_every_row_that_runs_has_points(tool: str) -> None:
+    """On a library that has what it needs; the words of all are right."""
+    suite = load_suite(tool)
+    assert check_words(suite, "series", libraries()) == []
+    plan = make_plan(suite, RunOptions(oversubscribe=True), libraries(), cpus=8)
+    planned = {(point.pattern, point.options, split_name(point.transport)[2]) for point in plan.points}
+    why = {(each.point.pattern, each.point.options): each.reason for each in plan.skipped}
+    for name, row in tools()[tool].benchmarks.items():
+        pattern, (word, *_) = libraries().pattern(row.pattern), row.transports or ("mpi",)
+        for options in each_of(row.options):
+            of_row = (row.pattern, as_pairs(pattern, options))
+            here = libraries().missing_for(word) is None
+            assert (*of_row, split_name(word)[2]) in planned or not here, (name, why.get(of_row))
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_titles_name_one_benchmark(tool: str) -> None:
+    titles = Counter(row.title.lower() for row in tools()[tool].benchmarks.values() if row.title)
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
+# ---- running them ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["osu_latency", "osu_iallreduce", "osu_allgather_persistent", "osu_barrier", "IMB-MPI1:Gatherv"]
+)
+def test_a_name_measures_what_the_listed_command_measures(name: str) -> None:
+    tool = next(tool for tool in tools().values() if tool.names(name))
+    _, _, *command = tool.benchmarks[name].command
+    sizes = [] if "barrier" in command else ["--bytes", "8:64"]
+    suite, asked = asked_for(shlex.join([*command, *sizes]))
+    by_name, same = asked_for(shlex.join([name, *sizes]))
+    assert points(by_name, sizes=same.sizes) == points(suite, transports=asked.transports, options=asked.options,
+                                                      sizes=asked.sizes, ranks=asked.ranks)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("osu_allreduce", "osu_allreduce"),
+        ("OSU_Allreduce", "osu_allreduce"),
+        ("IMB:PingPong", "IMB-MPI1:PingPong"),
+        ("IMB-MPI1:PingPong", "IMB-MPI1:PingPong"),
+        ("imb-p2p:pingpong", "IMB-P2P:PingPong"),
+        ("IMB:Unidir_put", "IMB-RMA:Unidir_put"),
+        ("IMB:Unidir_Put", "IMB-EXT:Unidir_Put"),
+    ],
+)
+def test_words_for_a_benchmark(word: str, name: str) -> None:
+    tool = next(tool for tool in tools().values() if name in tool.benchmarks)
+    assert find_suite(word).series == (tool.benchmarks[name],)
+    assert find_suite(word).transports == ("mpi",)
+
+
+def test_names_and_patterns_are_mixed() -> None:
+    suite = find_suite("osu_allgather,pingpong")
+    assert [series.pattern for series in suite.series] == ["allgather", "pingpong"]
+    assert (suite.name, suite.time_s) == ("osu_allgather,pingpong", 120.0)
+    assert suite.series[0].bytes[-1] == 1 << 20
+
+
+def test_options_of_the_command_replace_those_of_a_name() -> None:
+    found = points(find_suite("osu_allreduce"), sizes=(8,), options=(("dtype", "float64"), ("start", "window")))
+    assert {point.options for point in found} == {(("dtype", "float64"), ("start", "window"), ("time", "mean"))}
+
+
+def test_a_library_keeps_the_variant() -> None:
+    suite = find_suite("osu_latency_persistent")
+    every = {point.transport for point in points(suite, sizes=(8,))}
+    assert every
+    assert {split_name(name)[2] for name in every} == {"persistent"}
+    library = split_name(min(every))[1]
+    assert {point.transport for point in points(suite, sizes=(8,), transports=(f"mpi@{library}",))} == {min(every)}
+    with pytest.raises(UsageError, match="no series of osu_latency_persistent is for tcp: name one of mpi:persistent"):
+        make_plan(suite, RunOptions(transports=("tcp",)), load(["tcp", "mpi:persistent"]), cpus=8)
+    assert {point.transport for point in points(find_suite("osu_latency"), transports=("shm",))} == {"shm"}
+
+
+def test_on_hosts_all_take_part() -> None:
+    assert find_suite("osu_allreduce", on_hosts=True).series[0].ranks == ()
+    assert find_suite("osu_latency", on_hosts=True).series[0].ranks == (2,)
+    assert find_suite("osu_neighbor_alltoall", on_hosts=True).series[0].ranks == (4,)
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("osu_alreduce", "unknown benchmark of OSU micro-benchmarks 7.4 'osu_alreduce': did you mean 'osu_allreduce'?"),
+        ("osu_allreduce,osu_bx", "'osu_bx': did you mean 'osu_bw'?"),
+        ("IMB-MPI1:Alltoal", "'IMB-MPI1:Alltoal': did you mean 'IMB-MPI1:Alltoall'?"),
+        ("IMB-MPI2", "unknown benchmark of Intel MPI Benchmarks 2021.11 'IMB-MPI2': did you mean 'IMB-MPI4'?"),
+        ("osu_xccl_bw", "osu_xccl_bw is not in hockney: it needs memory of GPUs"),
+        ("IMB-MPI1-GPU", "IMB-MPI1-GPU is not in hockney: it needs memory of GPUs"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest(word: str, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find_suite(word)
+    assert sentence in str(caught.value)
+
+
+def test_a_whole_tool_is_short() -> None:
+    """All of OSU in 5 minutes, to 5 %."""
+    suite = find_suite("osu")
+    assert suite == load_suite("osu")
+    assert suite.time_s <= 300
+    assert suite.precision == 0.05
+    assert len(suite.series) == len(tools()["osu"].benchmarks)
+    assert {len(series.bytes) for series in suite.series} <= {1, 3, 4}
+    program = find_suite("imb-ext")
+    assert [series.pattern for series in program.series].count("put") == 1
+    assert len(program.series) == len(IMB["EXT"])
+    assert program.time_s == 18
+
+
+# ---- the lists -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_the_list_has_a_command_or_a_reason(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["list", tool, "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)[tool]
+    assert len(listed) == {"osu": 101, "imb": 134}[tool]
+    for entry in listed:
+        assert entry["ready"] == ("command" in entry) == (entry["why"] is None)
+    assert execute(["list", tool]) == 0
+    text = capsys.readouterr().out
+    assert all(entry["name"] in text for entry in listed)
+
+
+def test_the_command_of_a_row() -> None:
+    row = Benchmark(pattern="ring", ranks=(4, 8), transports=("mpi:rma",), options={"distance": "1", "time": "mean"})
+    expected = "hockney run ring -t mpi:rma -n 4,8 -o distance=1 -o time=mean"
+    assert shlex.join(row.command) == expected
