@@ -48,29 +48,23 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
         print_document(schema())
         return ExitCode.DONE
     from hockney.machine.placement import usable_cpus
-    from hockney.report.documents.inventory import (
-        benchmarks_document,
-        benchmarks_of,
-        inventory_document,
-        take_inventory,
-    )
+    from hockney.report.documents import inventory as documents
 
     if kind in _TOOLS:
-        entries = benchmarks_of(kind)
+        entries = documents.benchmarks_of(kind)
         if as_json:
             print_json("list", {kind: _listed(entries), "fault": None})
         else:
-            show(benchmarks_document(entries))
+            show(documents.benchmarks_document(entries))
         return ExitCode.DONE
-
-    inventory = take_inventory(files, cpus=len(usable_cpus()))
+    inventory = documents.take_inventory(files, cpus=len(usable_cpus()))
     code = ExitCode.INCOMPLETE if inventory.fault and kind in ("patterns", "transports", _MATRIX) else ExitCode.DONE
     code = code if not files or all(item.ready for item in inventory.suites) else ExitCode.USAGE
     kinds = [kind] if kind else list(_KINDS)
     if as_json:
         print_json("list", {**{name: _as_json(name, inventory) for name in kinds}, "fault": inventory.fault})
         return code
-    show(inventory_document(inventory, kind))
+    show(documents.inventory_document(inventory, kind))
     return code
 
 

@@ -20,13 +20,8 @@ from hockney.suites.tools import Benchmark
 def _benchmark(point: Point) -> Benchmark | None:
     """The one with most of the point's options among those that print one time or rate of its pattern."""
     options = dict(point.options)
-    fitting = [
-        row
-        for row in benchmarks().values()
-        if row.pattern == point.pattern
-        and row.options.get("form") == options.get("form")
-        and "overlap" not in row.options
-    ]
+    alike = (row for row in benchmarks().values() if row.pattern == point.pattern and "overlap" not in row.options)
+    fitting = [row for row in alike if row.options.get("form") == options.get("form")]
     return max(fitting, key=lambda row: len(row.options.items() & options.items()), default=None)
 
 

@@ -122,14 +122,14 @@ def benchmarks_of(tool: str) -> list[Entry]:
     """Each benchmark of OSU or IMB: what differs in the series of hockney, whose command is in `more`; or why not."""
     known, missing = tools()[tool].benchmarks, tools()[tool].missing
     entries = [Entry(name, row.differs, more={"command": shlex.join(row.command)}) for name, row in known.items()]
-    return [*entries, *(Entry(name, "", why) for name, why in missing.items())]
+    return [*entries, *(Entry(name, "", f"it {why}") for name, why in missing.items())]
 
 
 def benchmarks_document(entries: Sequence[Entry]) -> Iterator[Block]:
     """The names of another tool, and what measures the same here."""
     columns: dict[Column, Callable[[Entry], str]] = {
         Column("name", tone="strong"): lambda item: item.name,
-        Column("the same as", wrap=True): lambda item: str(item.more.get("command", "not there")),
+        Column("hockney run", wrap=True): lambda item: item.more.get("command", "").removeprefix("hockney run "),
         Column("what differs, or why not", wrap=True): lambda item: item.why or item.summary,
     }
     yield records(columns, entries)

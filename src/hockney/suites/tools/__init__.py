@@ -79,12 +79,8 @@ class Tool(BaseModel):
     @property
     def missing(self) -> dict[str, str]:
         """Why hockney has not the others, by their whole names."""
-        return {
-            self._whole(group, name): why
-            for group in self.group
-            for why, names in group.missing.items()
-            for name in names
-        }
+        reasons = ((group, why, names) for group in self.group for why, names in group.missing.items())
+        return {self._whole(group, name): why for group, why, names in reasons for name in names}
 
     def _whole(self, group: Group, name: str) -> str:
         """A group without names is missing as a whole."""
@@ -95,15 +91,12 @@ class Tool(BaseModel):
         return word.lower().startswith((f"{self.name}_", f"{self.name}-", f"{self.name}:"))
 
     def whole_name(self, word: str) -> str | None:
-        """`IMB:pingpong` -> `IMB-MPI1:PingPong`: cases may differ, and the first group with that name is meant."""
-        place, _, own = word.rpartition(":")
-        known = [*self.benchmarks, *self.missing]
-        if place.lower() == self.name:
-            known = [name for name in known if name.rpartition(":")[2].lower() == own.lower()]
-            exact = [name for name in known if name.rpartition(":")[2] == own]
-            return next(iter([*exact, *known]), None)
-        exact = [name for name in known if name == word]
-        return next(iter([*exact, *(name for name in known if name.lower() == word.lower())]), None)
+        """`IMB:pingpong` -> `IMB-MPI1:PingPong`: cases may differ, and the first program with that name is meant."""
+        is_short = word.lower().startswith(f"{self.name}:")
+        word = word.rpartition(":")[2] if is_short else word
+        known = ((name.rpartition(":")[2] if is_short else name, name) for name in (*self.benchmarks, *self.missing))
+        alike = [(own != word, name) for own, name in known if own.lower() == word.lower()]
+        return min(alike, key=lambda each: each[0])[1] if alike else None
 
 
 @functools.cache
@@ -127,27 +120,21 @@ def benchmark_of(word: str) -> Benchmark | None:
 
 
 def tool_suite(word: str) -> Suite | None:
-    """All benchmarks of a tool, or of a group; None for another word."""
+    """All benchmarks of a tool, or of a group, with few sizes; None for another word."""
     for tool in tools().values():
-        rows = [
-            row
-            for group in tool.group
-            for row in group.benchmarks.values()
-            if word.lower() in (tool.name, group.name.lower())
-        ]
-        if rows:
-            series = tuple(_with_few_sizes(tool, row) for row in rows)
+        groups = [group for group in tool.group if word.lower() in (tool.name, group.name.lower())]
+        if rows := [row for group in groups for row in group.benchmarks.values()]:
             return Suite(
                 name=word,
                 title=f"Benchmarks of {tool.title}",
                 transports=(TRANSPORT,),
                 precision=tool.precision,
                 time_s=tool.time_each_s * len(rows),
-                series=series,
+                series=tuple(
+                    row.model_copy(
+                        update={"bytes": tuple(size for size in row.bytes if size in tool.sizes) or row.bytes}
+                    )
+                    for row in rows
+                ),
             )
     return None
-
-
-def _with_few_sizes(tool: Tool, row: Benchmark) -> SuiteSeries:
-    few = tuple(size for size in row.bytes if size in tool.sizes)
-    return row.model_copy(update={"bytes": few}) if few else row
