@@ -134,6 +134,10 @@ MADE = [
     Made(Point("mpi", "pairs", 8, 1024, options(window=4)), 500, 4, 16 * 1024, "sources"),
     Made(Point("mpi", "allreduce", 4, 8), 2500, 1, 48, "slowest"),
     Made(Point("mpi", "barrier", 4, 0), 800, 1, 0, "slowest"),
+    Made(Point("mpi", "gather", 4, 8, options(start="barrier", time="mean")), 900, 1, 24, "mean"),
+    Made(Point("mpi", "reduce", 4, 8, options(dtype="int8", form="persistent")), 1100, 1, 24, "slowest"),
+    Made(Point("mpi@x:rma", "put", 2, 8, options(sync="flush", window=1)), 700, 1, 8),
+    Made(Point("mpi@x:rma", "put", 2, 64, options(sync="flush", window=64)), 400, 1, 64),
     Made(Point("mpi", "funnel", 4, 8), 800, 1, 24),
 ]
 
@@ -152,6 +156,15 @@ def test_osu_text_is_read_by_the_importer(made: Path, capsys: pytest.CaptureFixt
         key = (one.point.pattern, int(window) if window else None, one.point.bytes)
         assert read.pop(key) == pytest.approx(one.time_ns, rel=1e-3), key
     assert read == {}
+
+
+def test_osu_text_has_the_title_of_the_options_and_the_options(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = osu(made, capsys)
+    titles = "MPI Gather Latency", "MPI Reduce Persistent Latency", "MPI_Put Latency", "MPI_Put Bandwidth"
+    assert [text.count(f"# OSU {title} Test\n") for title in titles] == [1, 1, 1, 1]
+    read = {(each.pattern, each.transport, tuple(each.options.items())) for each in read_outputs(text, "x").outputs}
+    for one in MADE[-5:-1]:
+        assert (one.point.pattern, one.point.transport, one.point.options) in read
 
 
 @pytest.mark.parametrize(
