@@ -70,7 +70,7 @@ def test_the_last_lines_of_a_run_are_short_and_their_commands_work(cli: Cli, siz
     assert all(len(line) <= 100 or " " not in line.strip() for line in last.splitlines())
 
 
-@pytest.mark.parametrize("words", ["show nosuch", "show --nosuch", "run nosuch"])
+@pytest.mark.parametrize("words", ["show nosuch", "show --nosuch", "run zzz"])
 def test_a_hint_begins_as_hockney_was_started(cli: Cli, tmp_path: Path, words: str) -> None:
     with Store.open(tmp_path / "results.db") as store:
         for _ in range(8):
@@ -125,7 +125,7 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("list patterns x.toml", "files can be given to 'list suites' only"),
         ("predict pingpong", "no results"),
         ("predict --validate --from 1 --time 1m", "leave out --time"),
-        ("run nosuch", " …; list all: `hockney list`"),
+        ("run zzz", " …; list all: `hockney list`"),
         ("run pingpong -t sim", "sim needs a model"),
         ("run pingpong -t sim@gpmim", "did you mean 'gpmimd'"),
         ("run pingpong -t sim@none.toml", "cannot read the model none.toml"),

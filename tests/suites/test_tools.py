@@ -17,7 +17,7 @@ from hockney.errors import UsageError
 from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.suites import Suite, load_suite
-from hockney.suites.tools import Benchmark, tools
+from hockney.suites.tools import NamedSeries, tools
 from hockney.worker.catalogue import Catalogue, load, split_name
 from hockney.worker.points import RunOptions
 from hockney.worker.words import as_pairs, check_words, each_of
@@ -231,6 +231,6 @@ def test_the_list_has_a_command_or_a_reason(tool: str, capsys: pytest.CaptureFix
 
 
 def test_the_command_of_a_row() -> None:
-    row = Benchmark(pattern="ring", ranks=(4, 8), transports=("mpi:rma",), options={"distance": "1", "time": "mean"})
+    row = NamedSeries(pattern="ring", ranks=(4, 8), transports=("mpi:rma",), options={"distance": "1", "time": "mean"})
     expected = "hockney run ring -t mpi:rma -n 4,8 -o distance=1 -o time=mean"
     assert shlex.join(row.command) == expected

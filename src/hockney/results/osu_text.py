@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from hockney.errors import UsageError
 from hockney.model import CurveKey, Point, curve_of
 from hockney.results.figures import Figure
 from hockney.results.formats.osu import benchmarks
 from hockney.results.runs import Run, Series
-from hockney.suites.tools import Benchmark
+
+if TYPE_CHECKING:
+    from hockney.suites.tools import NamedSeries
 
 
-def _benchmark(point: Point) -> Benchmark | None:
+def _benchmark(point: Point) -> NamedSeries | None:
     """The one with most of the point's options among those that print one time or rate of its pattern."""
     options, family = dict(point.options), re.split("[@:]", point.transport)[0]
     alike = (row for row in benchmarks().values() if row.pattern == point.pattern and "overlap" not in row.options)
     fitting = [row for row in alike if row.options.get("form") == options.get("form")]
 
-    def likeness(row: Benchmark) -> tuple[bool, int]:
+    def likeness(row: NamedSeries) -> tuple[bool, int]:
         return row.command[4].startswith(family), len(row.options.items() & options.items())
 
     return max(fitting, key=likeness, default=None)

@@ -96,8 +96,11 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
         if not pattern.sized and "bytes" in table.model_fields_set and {*table.bytes} - {0}:
             wrong.append((place.rstrip("."), f"{pattern.name} has no message sizes to choose: leave bytes out"))
         else:
+            able = [name for name, info in catalogue.transports.items() if pattern.needs <= info.caps]
             named = getattr(table, "transports", ()) or getattr(whole, "transports", ())
-            asked.append((place.rstrip("."), _points(table, pattern, right, ranks, catalogue, named)))
+            on = [name for name in able if any(matches(word, name) for word in named)]
+            on = on or ([] if "form" in table.options else able[:1])  # a form needs a library, which is not here
+            asked.append((place.rstrip("."), _points(table, pattern, right, ranks, on)))
     obstacles = catalogue.obstacles([point for _, points in asked for point in points], one_host=False)
     wrong += [(place, obstacles[points[0]]) for place, points in asked if points and obstacles.keys() >= {*points}]
     order = {place.rstrip("."): number for number, (place, _) in enumerate(listed)}
@@ -105,19 +108,9 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
 
 
 def _points(
-    table: Any,
-    pattern: PatternInfo,
-    options: Iterable[tuple[str, str]],
-    ranks: Iterable[int],
-    catalogue: Catalogue,
-    named: Iterable[str],
+    table: Any, pattern: PatternInfo, options: Iterable[tuple[str, str]], ranks: Iterable[int], on: Iterable[str]
 ) -> list[Point]:
-    """A table's points on the named transports that offer what its pattern needs, else on any that does.
-
-    None without one, or with sizes of caches.
-    """
-    able = [name for name, info in catalogue.transports.items() if pattern.needs <= info.caps]
-    transports = [name for name in able if any(matches(word, name) for word in named)] or able[:1]
+    """A table's points on transports that offer what its pattern needs; none with sizes of caches."""
     sizes = table.bytes if "bytes" in table.model_fields_set else ()
     if any(isinstance(size, CacheShare) for size in sizes):
         return []
@@ -125,7 +118,7 @@ def _points(
     fixed = {name: value for name, value in options if name not in (*by_ranks, "algorithm")}
     return [
         Point(transport, pattern.name, count, size, tuple(each.items()))
-        for transport in transports
+        for transport in on
         for each in each_of(fixed)
         for count in ranks
         for size in sizes or (pattern.bytes_default,)

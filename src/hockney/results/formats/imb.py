@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from hockney.results.formats.output import DEFINED, WINDOWED, Format, Output, OutputTable, curves, number_said
-from hockney.suites.tools import Benchmark, tools
+
+if TYPE_CHECKING:
+    from hockney.suites.tools import NamedSeries
 
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
 _TIMED = {"t[usec]": "root", "t_avg[usec]": "mean"}  # in other columns the slowest rank
 _RATES = {"sendrecv": Fraction(2), "exchange": Fraction(4)}  # sizes that the rate counts in t_max
 
 
-def _same(test: str) -> Benchmark | None:
+def _same(test: str) -> NamedSeries | None:
     """The benchmark, if hockney defines it alike; the rates of some are others."""
+    from hockney.suites.tools import tools  # with pydantic, which a command's help does not load
+
     known = tools()["imb"]
     row = known.benchmarks.get(known.whole_name(f"imb:{test}") or "")
     is_alike = row and not row.differs and row.pattern in DEFINED and row.pattern not in WINDOWED

@@ -8,20 +8,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hockney.errors import UsageError, unknown
-from hockney.suites import Fraction, Names, Seconds, Sizes, Suite, SuiteSeries, read_sizes
+from hockney.suites import Fraction, Names, Seconds, Sizes, Suite, SuiteSeries
 from hockney.suites.toml_models import read_model
 
 _FOLDER = Path(__file__).parent
 TRANSPORT = "mpi"  # of the benchmarks that name none
-_SHARED = ("ranks", "transports", "bytes", "differs")  # keys of a group that hold for each of its rows without them
+_SHARED = ("ranks", "transports", "bytes")  # keys of a group that hold for each of its rows without them
 
 
-class Benchmark(SuiteSeries):
+class NamedSeries(SuiteSeries):
     """The series that runs a benchmark; its sizes are the benchmark's own.
 
     `differs`: in a few words, empty for the same definition. `title`: its name in the tool's output, where that is
@@ -39,13 +39,13 @@ class Benchmark(SuiteSeries):
         return ("hockney", "run", self.pattern, "-t", ",".join(self.transports) or TRANSPORT, *ranks, *options)
 
 
-class Group(BaseModel):
+class ToolGroup(BaseModel):
     """Benchmarks with something in common. `missing`: those that hockney has not, by the reason."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
-    benchmarks: dict[str, Benchmark] = Field(default_factory=dict)
+    benchmarks: dict[str, NamedSeries] = Field(default_factory=dict)
     missing: dict[str, Names] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -66,13 +66,13 @@ class Tool(BaseModel):
 
     name: str
     title: str
-    sizes: Annotated[Sizes, BeforeValidator(read_sizes)]
+    sizes: Sizes
     precision: Fraction
     time_each_s: Seconds = Field(alias="time_each")
-    group: tuple[Group, ...]
+    group: tuple[ToolGroup, ...]
 
     @property
-    def benchmarks(self) -> dict[str, Benchmark]:
+    def benchmarks(self) -> dict[str, NamedSeries]:
         """All that hockney has, by their whole names: `osu_bw`, `IMB-MPI1:PingPong`."""
         return {self._whole(group, name): row for group in self.group for name, row in group.benchmarks.items()}
 
@@ -82,7 +82,7 @@ class Tool(BaseModel):
         reasons = ((group, why, names) for group in self.group for why, names in group.missing.items())
         return {self._whole(group, name): why for group, why, names in reasons for name in names}
 
-    def _whole(self, group: Group, name: str) -> str:
+    def _whole(self, group: ToolGroup, name: str) -> str:
         """A group without names is missing as a whole."""
         return name if name.startswith(f"{self.name}_") else f"{group.name}:{name}".rstrip(":")
 
@@ -105,7 +105,7 @@ def tools() -> Mapping[str, Tool]:
     return {path.stem: read_model(path, "list of benchmarks", Tool) for path in sorted(_FOLDER.glob("*.toml"))}
 
 
-def benchmark_of(word: str) -> Benchmark | None:
+def benchmark_of(word: str) -> NamedSeries | None:
     """The benchmark of that name; None if it names none. Raises UsageError for one that hockney has not."""
     tool = next((tool for tool in tools().values() if tool.names(word)), None)
     if tool is None:
@@ -126,7 +126,7 @@ def tool_suite(word: str) -> Suite | None:
         if rows := [row for group in groups for row in group.benchmarks.values()]:
             return Suite(
                 name=word,
-                title=f"Benchmarks of {tool.title}",
+                title=tool.title,
                 transports=(TRANSPORT,),
                 precision=tool.precision,
                 time_s=tool.time_each_s * len(rows),
