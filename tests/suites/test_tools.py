@@ -74,7 +74,7 @@ def libraries() -> Catalogue:
 
 def points(suite: Suite, **asked: object) -> list[Point]:
     options = RunOptions(**{"oversubscribe": True, **asked})  # type: ignore[arg-type]
-    return make_plan(suite, options, libraries(), cpus=8).points
+    return list(make_plan(suite, options, libraries(), cpus=8).points)
 
 
 def asked_for(line: str) -> tuple[Suite, RunOptions]:

@@ -34,9 +34,8 @@ def _same(test: str) -> NamedSeries | None:
 def _read(table: OutputTable) -> list[Output]:
     test = table.test("# Benchmarking …")[1]
     name, version = test.lower(), _VERSION.search(table.head)
-    same, options = _same(test), table.heading_says
-    if same:
-        options = {**same.options, **options}
+    same = _same(test)
+    options = {**(same.options if same else {}), **table.heading_says}
     if same and "," in options.get("window", ""):
         options["window"] = "0" if options.pop("mode", "") == "AGGREGATE" else "1"
     pattern = same.pattern if same else f"imb_{name}"
