@@ -242,10 +242,10 @@ def inventory_document(inventory: Inventory, kind: str | None) -> Iterator[Block
         for name in KINDS:
             yield Title("Machines of the archive" if name == "machines" else name.capitalize())
             entries: Sequence[Entry] = getattr(inventory, name)
-            yield from {"suites": _items, "machines": _models}.get(name, _names)(entries)
+            yield from (_models if name == "machines" else _names)(entries)
         yield Sentence()
         yield Text(
-            f"Descriptions, and how to get missing ones: {typed('list', 'transports')}, {typed('list', 'patterns')}, …"
+            f"Descriptions, and how to get missing ones: {typed('list', 'suites')}, {typed('list', 'transports')}, …"
         )
     elif kind == MATRIX:
         yield from _matrix_blocks(inventory.matrix)
