@@ -220,8 +220,7 @@ def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None
     if name_or_path in builtin_names():
         from hockney.suites.tools import tool_suite  # which is made of the classes here
 
-        of_tool = tool_suite(name_or_path)
-        return of_tool or read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, check)
+        return tool_suite(name_or_path) or read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, check)
     if not name_or_path.endswith(".toml"):
         raise unknown("suite", name_or_path, builtin_names())
 

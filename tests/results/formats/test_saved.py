@@ -192,6 +192,21 @@ def test_modes_of_imb_are_curves() -> None:
     assert read(text + IMB_END) == {("put", "sync=fence window=0", 8): 0.11, ("put", "sync=fence window=1", 8): 3.11}
 
 
+def test_the_head_of_an_output_of_imb_tells_programs_apart() -> None:
+    def found(part: str, name: str) -> tuple[str, str]:
+        text = f"#    Intel(R) MPI Benchmarks 2021.11, {part} part\n" + imb(name, TIMED, "8 100 3.11 2.57") + IMB_END
+        ((pattern, options, _),) = read(text)
+        return pattern, options
+
+    assert found("MPI-2", "Accumulate") == (
+        "accumulate", "dtype=float32 origins=all sync=fences target=0 window=1"
+    )  # fmt: skip
+    assert found("MPI-RMA", "Accumulate") == ("accumulate", "dtype=float32 sync=flush window=1")
+    assert found("MPI-1", "PingPong") == ("pingpong", "receive=any-tag")
+    assert found("IMB-P2P", "PingPong") == ("bisection", "time=mean")
+    assert found("MPI-IO", "S_Write_Indv") == ("imb_s_write_indv", "")
+
+
 def test_groups_of_imb_are_curves_of_their_ranks() -> None:
     groups = "# ( 2 groups of 2 processes each running simultaneous ) \n# Group  0:     0    1"
     titles = "#repetitions t_min[usec] t_max[usec] t_avg[usec]"

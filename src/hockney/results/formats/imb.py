@@ -18,15 +18,18 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
 _TIMED = {"t[usec]": "root", "t_avg[usec]": "mean"}  # in other columns the slowest rank
+_PARTS = {"MPI-1": "MPI1", "MPI-2": "EXT", "MPI-4": "MPI4"}  # programs, as the head of an output calls them
 _RATES = {"sendrecv": Fraction(2), "exchange": Fraction(4)}  # sizes that the rate counts in t_max
 
 
-def _same(test: str) -> NamedSeries | None:
-    """The benchmark, if hockney defines it alike; the rates of some are others."""
+def _same(test: str, head: str) -> NamedSeries | None:
+    """The benchmark, if hockney defines it alike; the rates of some are others. Two programs may have its name."""
     from hockney.suites.tools import tools  # with pydantic, which a command's help does not load
 
     known = tools()["imb"]
-    row = known.benchmarks.get(known.whole_name(f"imb:{test}") or "")
+    part = re.search(r"MPI Benchmarks.*?, ([\w-]+) part", head)
+    program = f"imb-{_PARTS.get(part[1], part[1].rpartition('-')[2])}" if part else "imb"
+    row = known.benchmarks.get(known.whole_name(f"{program}:{test}") or "")
     is_alike = row and not row.differs and row.pattern in DEFINED and row.pattern not in WINDOWED
     return row if is_alike and test.lower() != "exchange" else None
 
@@ -34,7 +37,7 @@ def _same(test: str) -> NamedSeries | None:
 def _read(table: OutputTable) -> list[Output]:
     test = table.test("# Benchmarking …")[1]
     name, version = test.lower(), _VERSION.search(table.head)
-    same = _same(test)
+    same = _same(test, table.head)
     options = {**(same.options if same else {}), **table.heading_says}
     if same and "," in options.get("window", ""):
         options["window"] = "0" if options.pop("mode", "") == "AGGREGATE" else "1"

@@ -17,7 +17,6 @@ from hockney.suites import Fraction, Names, Seconds, Sizes, Suite, SuiteSeries
 from hockney.suites.toml_models import read_model
 
 _FOLDER = Path(__file__).parent
-TRANSPORT = "mpi"  # of the benchmarks that name none
 _SHARED = ("ranks", "transports", "bytes")  # keys of a group that hold for each of its rows without them
 
 
@@ -36,7 +35,7 @@ class NamedSeries(SuiteSeries):
         """The command line that measures it."""
         ranks = ["-n", ",".join(map(str, self.ranks))] if self.ranks != (2,) else []
         options = [word for pair in self.options.items() for word in ("-o", "=".join(pair))]
-        return ("hockney", "run", self.pattern, "-t", ",".join(self.transports) or TRANSPORT, *ranks, *options)
+        return ("hockney", "run", self.pattern, "-t", ",".join(self.transports) or "mpi", *ranks, *options)
 
 
 class ToolGroup(BaseModel):
@@ -55,8 +54,7 @@ class ToolGroup(BaseModel):
         shared = {key: table[key] for key in _SHARED if key in table}
         options, rows = table.get("options", {}), table.get("benchmarks", {})
         rows = {name: {**shared, **row, "options": {**options, **row.get("options", {})}} for name, row in rows.items()}
-        kept = {key: value for key, value in table.items() if key not in (*_SHARED, "options")}
-        return {**kept, "benchmarks": rows}
+        return {**{key: table[key] for key in table if key not in (*_SHARED, "options")}, "benchmarks": rows}
 
 
 class Tool(BaseModel):
@@ -127,7 +125,7 @@ def tool_suite(word: str) -> Suite | None:
             return Suite(
                 name=word,
                 title=tool.title,
-                transports=(TRANSPORT,),
+                transports=("mpi",),
                 precision=tool.precision,
                 time_s=tool.time_each_s * len(rows),
                 series=tuple(
