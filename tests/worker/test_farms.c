@@ -186,12 +186,12 @@ static void test_computing(void)
     const hk_pattern_t *oneway = &hk_pattern_oneway;
     recorder_t recorder;
     double counted[2] = {0, 0};
-    check_calls((point_t){.pattern = oneway, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "s1cs1cr1");
-    check_calls((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 3, 0}}, 2, "r0r0s0");
-    check_calls((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 0, 3}}, 2, "r0cr0cs0");
-    check_calls((point_t){.pattern = oneway, .rank = 0, .size = 2, .option = {1, 1, 1, 0, 3, 5}}, 2, "r1cr1c");
-    check_calls((point_t){.pattern = oneway, .rank = 2, .size = 3, .option = {0, 1, 0, 1, 3, 5}}, 2, "");
-    const point_t point = {.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 1, 3, 5}};
+    check_calls((point_t){.pattern = oneway, .size = 2, .option = {0, 1, 0, 0, 1, 3, 0}}, 2, "s1cs1cr1");
+    check_calls((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 0, 1, 3, 0}}, 2, "r0r0s0");
+    check_calls((point_t){.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 0, 1, 0, 3}}, 2, "r0cr0cs0");
+    check_calls((point_t){.pattern = oneway, .rank = 0, .size = 2, .option = {1, 1, 0, 1, 0, 3, 5}}, 2, "r1cr1c");
+    check_calls((point_t){.pattern = oneway, .rank = 2, .size = 3, .option = {0, 1, 0, 0, 1, 3, 5}}, 2, "");
+    const point_t point = {.pattern = oneway, .rank = 1, .size = 2, .option = {0, 1, 0, 0, 1, 3, 5}};
     CHECK(play(&point, 7, &recorder, counted) == HK_OK);
     CHECK(counted[0] == 7 && counted[1] == 7 * 5000 && recorder.clock_ns == 7 * 5000);
 }

@@ -83,7 +83,7 @@ def test_capabilities(shmem: Library) -> None:
     transports = load(libraries=[shmem]).transports
     for name in (shmem.id, f"{shmem.id}:static"):
         assert transports[name].caps - {"windows", "signal"} == {
-            *("one_sided", "deferred", "atomics", "payload", "spins", "hosts")
+            *("one_sided", "deferred", "atomics", "payload", "spins", "hosts", "startup")
         }
         assert ("windows" in transports[name].caps) is (name == shmem.id)
         assert transports[name].native == {"allgather", "allgatherv", "allreduce", "alltoall", "barrier", "bcast"}

@@ -9,16 +9,16 @@
 #include "puts.h"
 #include "roles.h"
 
-#define SHARED                                                                                                         \
+#define ACCESS_SHARED                                                                                                  \
     .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED, .ranks_min = 2, .fits = hk_access_fits,                      \
     .plan = hk_access_plan, .prepare = hk_access_prepare, .finish = hk_access_finish, .repeat = hk_access_repeat,      \
     .expected = hk_access_expected, .counter = hk_access_counter
-#define ONE_TO_ONE SHARED, .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS
-#define IN_HALVES SHARED, .timed = HK_TIMED_SOURCES, .links = HK_LINKS_HALVES, .ranks_step = 2, .stream = true
-#define IN_RING SHARED, .timed = HK_TIMED_MEAN, .links = HK_LINKS_RING, .stream = true
-#define ONE_TO_ALL SHARED, .timed = HK_TIMED_ROOT, .law = HK_LAW_MESSAGES, .stream = true
-#define ALL_TO_ALL SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_MESSAGES, .stream = true
-#define EXCHANGE SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_CONSTANT, .stream = true
+#define ONE_TO_ONE ACCESS_SHARED, .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS
+#define IN_HALVES ACCESS_SHARED, .timed = HK_TIMED_SOURCES, .links = HK_LINKS_HALVES, .ranks_step = 2, .stream = true
+#define IN_RING ACCESS_SHARED, .timed = HK_TIMED_MEAN, .links = HK_LINKS_RING, .stream = true
+#define ONE_TO_ALL ACCESS_SHARED, .timed = HK_TIMED_ROOT, .law = HK_LAW_MESSAGES, .stream = true
+#define ALL_TO_ALL ACCESS_SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_MESSAGES, .stream = true
+#define EXCHANGE ACCESS_SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_CONSTANT, .stream = true
 
 enum { AT_PUT_QUIET = HK_ROLE_TARGET + 1, AT_PUTRING_QUIET = HK_RING_DISTANCE + 1 };
 
