@@ -26,7 +26,7 @@ static void receive_from_next(hk_sim_rank_t *rank, void *arg)
     (void)arg;
     hk_sim_req_t req;
     const int next = (rank->base.rank + 1) % rank->base.size;
-    hk_sim_recv(rank, next, &req);
+    hk_sim_recv(rank, next, NULL, 8, &req);
     hk_sim_finish(&req, HK_WAIT_RECV, next);
 }
 
@@ -35,7 +35,7 @@ static void send_to_zero(hk_sim_rank_t *rank, void *arg)
     (void)arg;
     hk_sim_req_t req;
     if (rank->base.rank > 0) {
-        hk_sim_send(rank, 0, 8, &req);
+        hk_sim_send(rank, 0, NULL, 8, &req);
         hk_sim_finish(&req, HK_WAIT_SEND, 0);
     } else {
         hk_sim_barrier(rank);
@@ -54,8 +54,8 @@ static void exchange(hk_sim_rank_t *rank, void *arg)
     hk_req_t reqs[2];
     const int peer = rank->base.rank ^ 1;
     for (int i = 0; i < 100; i++) {
-        hk_sim_recv(rank, peer, (hk_sim_req_t *)(void *)&reqs[0]);
-        hk_sim_send(rank, peer, 8, (hk_sim_req_t *)(void *)&reqs[1]);
+        hk_sim_recv(rank, peer, NULL, 8, (hk_sim_req_t *)(void *)&reqs[0]);
+        hk_sim_send(rank, peer, NULL, 8, (hk_sim_req_t *)(void *)&reqs[1]);
         hk_sim_finish_all(rank, reqs, 2);
     }
 }

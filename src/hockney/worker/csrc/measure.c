@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrived.h"
 #include "pace.h"
 #include "payload.h"
 #include "registry.h"
@@ -144,35 +145,6 @@ static bool is_missing(const unsigned char *in, const hk_expected_t *block)
     return is_zero;
 }
 
-static hk_reduced_t reduced_of(const hk_bench_t *bench, const hk_expected_t *block)
-{
-    const int end = block->end_rank > 0 ? block->end_rank : bench->ctx->size;
-    return (hk_reduced_t){block->type, block->reduction, block->first_rank, end};
-}
-
-static bool has_arrived(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block, uint64_t seed,
-                        size_t *wrong_p)
-{
-    if (block->from_rank == HK_FROM_ALL) {
-        const hk_reduced_t reduced = reduced_of(bench, block);
-        return hk_payload_check_reduced(in, block->size_bytes, &reduced, block->from_offset, seed, wrong_p);
-    }
-    return hk_payload_check(in, block->size_bytes, block->from_rank, block->from_offset, seed, wrong_p);
-}
-
-static hk_fault_t fault_at(const hk_bench_t *bench, const unsigned char *in, const hk_expected_t *block, uint64_t seed,
-                           size_t wrong)
-{
-    const size_t offset = block->from_offset + wrong;
-    const hk_reduced_t reduced = reduced_of(bench, block);
-    return (hk_fault_t){.rank = bench->ctx->rank,
-                        .from = block->from_rank,
-                        .offset = wrong,
-                        .expected = block->from_rank == HK_FROM_ALL ? hk_payload_reduced_byte(offset, &reduced, seed)
-                                                                    : hk_payload_byte(offset, block->from_rank, seed),
-                        .found = in[wrong]};
-}
-
 /* See verify. */
 static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
 {
@@ -199,13 +171,13 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
     for (size_t i = 0; pattern->expected != NULL && pattern->expected(run, i, &block); i++) {
         size_t wrong = 0;
         const unsigned char *in = run->in + block.in_offset;
-        if (has_arrived(bench, in, &block, seed, &wrong)) {
+        if (hk_has_arrived(run->ctx, in, &block, seed, &wrong)) {
             continue;
         }
         if (some_lost && is_missing(in, &block)) {
             result->account.verified = 0; /* a loss is no fault, but the data is not verified */
         } else {
-            result->account.fault = fault_at(bench, in, &block, seed, wrong);
+            result->account.fault = hk_fault_at(run->ctx, in, &block, seed, wrong);
             return HK_ERR_CORRUPT;
         }
     }

@@ -139,3 +139,30 @@ hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command,
     }
     return hk_answer_send(&answer, STDOUT_FILENO);
 }
+
+hk_status_t hk_answer_fault(const hk_command_t *command, const hk_fault_t *fault)
+{
+    hk_answer_t answer;
+    char what[80];
+    char message[160];
+    if (fault->from == HK_FROM_ALL && command->bytes == 0) {
+        snprintf(what, sizeof what, "a wrong value of all ranks");
+    } else if (fault->from == HK_FROM_ALL) {
+        snprintf(what, sizeof what, "a wrong reduction of %llu B", (unsigned long long)command->bytes);
+    } else if (command->bytes == 0) { /* atomic operations have no size */
+        snprintf(what, sizeof what, "a wrong value from rank %d", (int)fault->from);
+    } else {
+        snprintf(what, sizeof what, "a corrupted message of %llu B from rank %d", (unsigned long long)command->bytes,
+                 (int)fault->from);
+    }
+    snprintf(message, sizeof message, "rank %d got %s: byte %llu is 0x%02x, expected 0x%02x", (int)fault->rank, what,
+             (unsigned long long)fault->offset, fault->found, fault->expected);
+    hk_answer_begin(&answer, "error", command->id);
+    hk_answer_string(&answer, "code", hk_status_name(HK_ERR_CORRUPT));
+    hk_answer_string(&answer, "message", message);
+    hk_answer_signed(&answer, "rank", fault->rank);
+    hk_answer_signed(&answer, "from", fault->from);
+    hk_answer_unsigned(&answer, "bytes", command->bytes);
+    hk_answer_unsigned(&answer, "offset", fault->offset);
+    return hk_answer_send(&answer, STDOUT_FILENO);
+}

@@ -16,4 +16,7 @@ typedef struct hk_rows {
 hk_status_t hk_answer_measured(const hk_ctx_t *ctx, const hk_command_t *command, const hk_result_t *result,
                                const hk_rows_t *rows);
 
+/* Sends the error of a rank's wrong data. */
+hk_status_t hk_answer_fault(const hk_command_t *command, const hk_fault_t *fault);
+
 #endif

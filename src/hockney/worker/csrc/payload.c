@@ -21,14 +21,21 @@ unsigned char hk_payload_byte(size_t offset, int rank, uint64_t seed)
     return (unsigned char)(word(offset / 8, rank, seed) >> (8 * (offset % 8)));
 }
 
-void hk_payload_fill(unsigned char *out, size_t size_bytes, int rank, uint64_t seed)
+void hk_payload_fill_part(unsigned char *out, size_t size_bytes, int rank, size_t from_offset, uint64_t seed)
 {
-    for (size_t base = 0; base < size_bytes; base += 8) {
-        uint64_t bits = word(base / 8, rank, seed);
-        for (size_t i = base; i < size_bytes && i < base + 8; i++, bits >>= 8) {
+    size_t i = 0;
+    while (i < size_bytes) {
+        uint64_t bits = word((from_offset + i) / 8, rank, seed) >> (8 * ((from_offset + i) % 8));
+        const size_t end = i + 8 - (from_offset + i) % 8;
+        for (; i < size_bytes && i < end; i++, bits >>= 8) {
             out[i] = (unsigned char)bits;
         }
     }
+}
+
+void hk_payload_fill(unsigned char *out, size_t size_bytes, int rank, uint64_t seed)
+{
+    hk_payload_fill_part(out, size_bytes, rank, 0, seed);
 }
 
 bool hk_payload_check(const unsigned char *in, size_t size_bytes, int rank, size_t from_offset, uint64_t seed,

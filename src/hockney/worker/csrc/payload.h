@@ -11,6 +11,9 @@
 /* Fill out[0..len) with rank's payload for this seed. */
 void hk_payload_fill(unsigned char *out, size_t size_bytes, int rank, uint64_t seed);
 
+/* The same, with rank's payload from from_offset on. */
+void hk_payload_fill_part(unsigned char *out, size_t size_bytes, int rank, size_t from_offset, uint64_t seed);
+
 /* The payload byte at this offset. */
 unsigned char hk_payload_byte(size_t offset, int rank, uint64_t seed);
 
@@ -30,6 +33,10 @@ typedef struct hk_reduced {
  * size_bytes: whole elements. */
 void hk_payload_fill_type(unsigned char *out, size_t size_bytes, hk_type_t type, hk_reduction_t reduction, int rank,
                           uint64_t seed);
+
+/* The same, with the elements from from_offset on, which is that of an element. */
+void hk_payload_fill_elements(unsigned char *out, size_t size_bytes, hk_type_t type, hk_reduction_t reduction, int rank,
+                              size_t from_offset, uint64_t seed);
 
 /* hk_payload_check of a reduction, from the element at from_offset on. Sums and products of floating-point numbers may
  * be wrong by the rounding of as many operations as there are ranks, in any order; all else is exact. */

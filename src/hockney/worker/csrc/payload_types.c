@@ -98,17 +98,23 @@ static void store(unsigned char *at, uint64_t bits, size_t bytes)
     memcpy(at, &bits, bytes);
 }
 
-void hk_payload_fill_type(unsigned char *out, size_t size_bytes, hk_type_t type, hk_reduction_t reduction, int rank,
-                          uint64_t seed)
+void hk_payload_fill_elements(unsigned char *out, size_t size_bytes, hk_type_t type, hk_reduction_t reduction, int rank,
+                              size_t from_offset, uint64_t seed)
 {
     const size_t bytes = hk_type_bytes[type];
     if (!is_real(type) && !is_narrow(type, reduction)) {
-        hk_payload_fill(out, size_bytes, rank, seed);
+        hk_payload_fill_part(out, size_bytes, rank, from_offset, seed);
         return;
     }
     for (size_t i = 0; i < size_bytes / bytes; i++) {
-        store(out + i * bytes, element(i, type, reduction, rank, seed), bytes);
+        store(out + i * bytes, element(from_offset / bytes + i, type, reduction, rank, seed), bytes);
     }
+}
+
+void hk_payload_fill_type(unsigned char *out, size_t size_bytes, hk_type_t type, hk_reduction_t reduction, int rank,
+                          uint64_t seed)
+{
+    hk_payload_fill_elements(out, size_bytes, type, reduction, rank, 0, seed);
 }
 
 /* Sign-extended, if the type is signed. */

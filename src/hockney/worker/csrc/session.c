@@ -86,32 +86,10 @@ static const char see_log[] = "the point failed; standard error has the reason";
 
 static hk_status_t answer_fault(const hk_command_t *command, const hk_fault_t *fault)
 {
-    hk_answer_t answer;
-    char what[80];
-    char message[160];
     if (fault->rank < 0) { /* the pattern's verdict */
         return hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_CORRUPT, see_log);
     }
-    if (fault->from == HK_FROM_ALL && command->bytes == 0) {
-        snprintf(what, sizeof what, "a wrong value of all ranks");
-    } else if (fault->from == HK_FROM_ALL) {
-        snprintf(what, sizeof what, "a wrong reduction of %llu B", (unsigned long long)command->bytes);
-    } else if (command->bytes == 0) { /* atomic operations have no size */
-        snprintf(what, sizeof what, "a wrong value from rank %d", (int)fault->from);
-    } else {
-        snprintf(what, sizeof what, "a corrupted message of %llu B from rank %d", (unsigned long long)command->bytes,
-                 (int)fault->from);
-    }
-    snprintf(message, sizeof message, "rank %d got %s: byte %llu is 0x%02x, expected 0x%02x", (int)fault->rank, what,
-             (unsigned long long)fault->offset, fault->found, fault->expected);
-    hk_answer_begin(&answer, "error", command->id);
-    hk_answer_string(&answer, "code", hk_status_name(HK_ERR_CORRUPT));
-    hk_answer_string(&answer, "message", message);
-    hk_answer_signed(&answer, "rank", fault->rank);
-    hk_answer_signed(&answer, "from", fault->from);
-    hk_answer_unsigned(&answer, "bytes", command->bytes);
-    hk_answer_unsigned(&answer, "offset", fault->offset);
-    return hk_answer_send(&answer, STDOUT_FILENO);
+    return hk_answer_fault(command, fault);
 }
 
 /* The first rank with a fault; there is at least one. */

@@ -51,6 +51,8 @@ typedef struct hk_sim_req {
     struct hk_message *taken; /* synchronous: the channel has had it since done_ps; its end is unknown */
     bool is_known, is_waited_for, is_receive;
     bool may_be_taken; /* its rank waits for several: done when the channel takes it */
+    uint32_t room_bytes; /* of a receive: how much the message may have, and where its data goes, if it has any */
+    void *room;
 } hk_sim_req_t;
 
 /* How far a message has travelled. */
@@ -70,9 +72,13 @@ typedef struct hk_message {
     uint64_t ready_ps;
     uint64_t transfer_ps; /* on the slowest link */
     bool has_receives;    /* the sender had open receives when it sent */
+    bool has_data;        /* up to 8 bytes are in `word`, more in `copy` */
     hk_stage_t stage;
     hk_traffic_t kind;
-    uint64_t *remote; /* of a put: the destination of its word; NULL: none that is ever read */
+    union {
+        uint64_t *remote; /* of a put: the destination of its word; NULL: none that is ever read */
+        void *copy;
+    };
     uint64_t word;
 } hk_message_t;
 
@@ -188,6 +194,10 @@ struct hk_sim {
     int in_barrier;
     uint64_t barrier_ps;
     uint64_t messages;   /* so far */
+    /* Times need no data, so messages have some only in the repetition that is verified. */
+    bool carries;
+    bool has_misfit;              /* a message met a receive of another size */
+    size_t data_bytes, data_most; /* of messages under way, and their limit: above it there is no memory */
     size_t stride_bytes; /* between the memory of successive ranks; 0: all share one */
 };
 
@@ -227,8 +237,8 @@ static inline bool hk_sim_is_next(const hk_sim_rank_t *rank)
 void hk_sim_work(hk_sim_rank_t *rank, uint64_t duration_ps);
 
 /* Start a message or a receive. */
-void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *req);
-void hk_sim_recv(hk_sim_rank_t *rank, int peer, hk_sim_req_t *req);
+void hk_sim_send(hk_sim_rank_t *rank, int peer, const void *buf, uint64_t bytes, hk_sim_req_t *req);
+void hk_sim_recv(hk_sim_rank_t *rank, int peer, void *buf, uint64_t bytes, hk_sim_req_t *req);
 
 /* Whether the next message from peer has arrived and has no receive. */
 bool hk_sim_probe(hk_sim_rank_t *rank, int peer);
@@ -240,7 +250,7 @@ void hk_sim_finish_all(hk_sim_rank_t *rank, hk_req_t *reqs, size_t count);
 void hk_sim_barrier(hk_sim_rank_t *rank);
 
 /* The hooks of transport.h. Memory is symmetric: an address of this rank denotes the same place in the peer's memory.
- * Only puts of one word carry data, because patterns read nothing else. */
+ * Puts of one word always carry data, because patterns read them. */
 hk_status_t hk_sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t bytes);
 hk_status_t hk_sim_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t bytes);
 hk_status_t hk_sim_quiet(hk_ctx_t *ctx);
@@ -251,8 +261,8 @@ hk_status_t hk_sim_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t value
 void hk_sim_overlap(hk_sim_rank_t *rank, uint64_t duration_ps, hk_sim_req_t *req, bool (*next)(void *), void *arg);
 
 /* One call on a byte stream; returns the bytes moved. */
-size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits);
-size_t hk_sim_read(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits);
+size_t hk_sim_write(hk_sim_rank_t *rank, int peer, const void *buf, uint64_t bytes, bool waits);
+size_t hk_sim_read(hk_sim_rank_t *rank, int peer, void *buf, uint64_t bytes, bool waits);
 void hk_sim_close_streams(hk_sim_t *sim);
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */

@@ -175,6 +175,7 @@ void hk_sim_reset(hk_sim_t *sim, uint64_t seed)
     sim->now_ps = 0;
     sim->first_ready = NULL;
     sim->no_memory = false;
+    sim->has_misfit = false;
     sim->in_barrier = 0;
     sim->barrier_ps = 0;
     sim->messages = 0;

@@ -20,7 +20,7 @@ static void drop_block(hk_sim_t *sim, struct hk_block *block)
 hk_message_t *hk_message_new(hk_sim_t *sim)
 {
     if (sim->free_messages == NULL) {
-        struct hk_block *block = malloc(sizeof *block);
+        struct hk_block *block = calloc(1, sizeof *block); /* without data */
         if (block == NULL) {
             sim->no_memory = true;
             return NULL;
@@ -44,6 +44,9 @@ void hk_messages_drop_all(hk_sim_t *sim)
 {
     sim->free_messages = NULL;
     for (struct hk_block *block = sim->blocks; block != NULL; block = block->next) {
+        for (size_t i = 0; i < BLOCK_MESSAGES; i++) {
+            hk_data_drop(sim, &block->message[i]);
+        }
         drop_block(sim, block);
     }
 }

@@ -303,6 +303,9 @@ static void write_word(hk_sim_t *sim, hk_message_t *message)
 void hk_message_meet(hk_sim_t *sim, hk_message_t *message, hk_sim_req_t *req)
 {
     message->recv = req;
+    if (message->has_data) {
+        hk_data_give(sim, message, req);
+    }
     if (message->costs->protocol == HK_RENDEZVOUS) {
         const uint64_t both_ps = later(message->ready_ps, req->posted_ps);
         hk_queue_put(&sim->queue, both_ps + message->costs->ps[HK_COST_HANDSHAKE], HK_EVENT_TRANSFER, message);

@@ -27,6 +27,12 @@ static bool has_operation(const hk_sim_rank_t *rank, hk_traffic_t operation, con
     return true;
 }
 
+/* From an address in this rank's memory to the same place in the peer's. */
+static ptrdiff_t away_bytes(const hk_sim_rank_t *rank, int peer)
+{
+    return (ptrdiff_t)rank->sim->stride_bytes * (peer - rank->base.rank);
+}
+
 hk_status_t hk_sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t bytes)
 {
     hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
@@ -38,10 +44,12 @@ hk_status_t hk_sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local,
     if (message == NULL) {
         return HK_OK; /* the machine stops without memory */
     }
+    unsigned char *there = (unsigned char *)remote + away_bytes(rank, peer);
     if (bytes == sizeof message->word) {
-        const ptrdiff_t away = (ptrdiff_t)rank->sim->stride_bytes * (peer - rank->base.rank);
-        message->remote = (uint64_t *)(void *)((unsigned char *)remote + away);
+        message->remote = (uint64_t *)(void *)there;
         memcpy(&message->word, local, sizeof message->word);
+    } else if (rank->sim->carries) {
+        memcpy(there, local, bytes); /* the peer may look at it only when it has heard of the put's end */
     }
     rank->puts_open++;
     if (message->costs->protocol == HK_SYNCHRONOUS) {
@@ -56,10 +64,12 @@ hk_status_t hk_sim_put(hk_ctx_t *ctx, int peer, void *remote, const void *local,
 
 hk_status_t hk_sim_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t bytes)
 {
-    (void)local, (void)remote;
     hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
     if (!has_operation(rank, HK_GET, "get")) {
         return HK_ERR_UNSUPPORTED;
+    }
+    if (rank->sim->carries) {
+        memcpy(local, (const unsigned char *)remote + away_bytes(rank, peer), bytes);
     }
     hk_message_t *message = new_one_sided(rank, HK_GET, peer, bytes);
     hk_sim_req_t req = {.rank = rank};

@@ -19,7 +19,7 @@ void hk_message_begin(hk_sim_rank_t *rank, hk_message_t *message)
     }
 }
 
-void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *req)
+void hk_sim_send(hk_sim_rank_t *rank, int peer, const void *buf, uint64_t bytes, hk_sim_req_t *req)
 {
     hk_sim_t *sim = rank->sim;
     const uint32_t from = (uint32_t)rank->base.rank;
@@ -38,6 +38,9 @@ void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *re
     message->ready_ps = rank->now_ps;
     message->has_receives = rank->open > 0;
     message->kind = HK_TWO_SIDED;
+    if (sim->carries) {
+        hk_data_take(sim, message, buf);
+    }
     if (costs->protocol == HK_EAGER) {
         message->send = NULL;
         hk_req_complete(req, rank->now_ps, 0);
@@ -45,10 +48,14 @@ void hk_sim_send(hk_sim_rank_t *rank, int peer, uint64_t bytes, hk_sim_req_t *re
     hk_message_begin(rank, message);
 }
 
-void hk_sim_recv(hk_sim_rank_t *rank, int peer, hk_sim_req_t *req)
+void hk_sim_recv(hk_sim_rank_t *rank, int peer, void *buf, uint64_t bytes, hk_sim_req_t *req)
 {
     hk_sim_t *sim = rank->sim;
-    *req = (hk_sim_req_t){.rank = rank, .posted_ps = rank->now_ps, .is_receive = true};
+    *req = (hk_sim_req_t){.rank = rank,
+                          .posted_ps = rank->now_ps,
+                          .is_receive = true,
+                          .room = buf,
+                          .room_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX};
     rank->open++;
     if (rank->held == 0 && rank->receive == NULL) {
         rank->receive = req;

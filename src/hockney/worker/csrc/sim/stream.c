@@ -1,12 +1,16 @@
 /* Byte streams between ranks. As long as a write fits into the buffer, it is taken completely or not at all. The
  * receiver's node drains writes one after another, and then they can be read. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "events.h"
 
 typedef struct hk_write {
     struct hk_write *next;
     uint64_t bytes, readable_ps;
+    uint64_t data_at;     /* of the first of these bytes in `data` */
+    bool has_data;
+    unsigned char data[]; /* none, or all that was written */
 } hk_write_t;
 
 /* From one rank to another. */
@@ -57,10 +61,10 @@ static uint64_t stream_fitting(const hk_stream_t *stream, uint64_t bytes)
     return bytes <= most ? bytes : stream->first == NULL ? most : 0;
 }
 
-static size_t stream_put(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t bytes)
+static size_t stream_put(hk_sim_rank_t *rank, hk_stream_t *stream, const void *buf, uint64_t bytes)
 {
     hk_sim_t *sim = rank->sim;
-    hk_write_t *write = malloc(sizeof *write);
+    hk_write_t *write = malloc(sizeof *write + (sim->carries ? bytes : 0));
     if (write == NULL) {
         sim->no_memory = true;
         return 0;
@@ -68,7 +72,10 @@ static size_t stream_put(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t byte
     hk_sim_work(rank, stream_ps(rank, rank->node, HK_STREAM_WRITE, bytes));
     const uint64_t start_ps = rank->now_ps > stream->drained_ps ? rank->now_ps : stream->drained_ps;
     stream->drained_ps = hk_sum_ps(start_ps, stream_ps(rank, sim->ranks[stream->to].node, HK_STREAM_DRAIN, bytes));
-    *write = (hk_write_t){.bytes = bytes, .readable_ps = stream->drained_ps};
+    *write = (hk_write_t){.bytes = bytes, .readable_ps = stream->drained_ps, .has_data = sim->carries};
+    if (write->has_data) {
+        memcpy(write->data, buf, bytes);
+    }
     if (stream->first == NULL) {
         stream->first = write;
     } else {
@@ -80,12 +87,16 @@ static size_t stream_put(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t byte
     return (size_t)bytes;
 }
 
-static size_t stream_take(hk_sim_rank_t *rank, hk_stream_t *stream, uint64_t bytes)
+static size_t stream_take(hk_sim_rank_t *rank, hk_stream_t *stream, unsigned char *buf, uint64_t bytes)
 {
     uint64_t taken = 0;
     while (taken < bytes && stream->first != NULL && stream->first->readable_ps <= rank->now_ps) {
         hk_write_t *write = stream->first;
         const uint64_t part = write->bytes < bytes - taken ? write->bytes : bytes - taken;
+        if (write->has_data) {
+            memcpy(buf + taken, write->data + write->data_at, part);
+            write->data_at += part;
+        }
         write->bytes -= part;
         taken += part;
         if (write->bytes == 0) {
@@ -111,7 +122,7 @@ static void stream_poll(hk_sim_rank_t *rank, const hk_stream_t *stream)
     hk_sim_work(rank, polls * poll_ps);
 }
 
-size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
+size_t hk_sim_write(hk_sim_rank_t *rank, int peer, const void *buf, uint64_t bytes, bool waits)
 {
     hk_sim_step(rank);
     hk_stream_t *stream = stream_of(rank->sim, (uint32_t)rank->base.rank, (uint32_t)peer);
@@ -127,12 +138,12 @@ size_t hk_sim_write(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
         stream_poll(rank, stream);
         return 0;
     }
-    const size_t moved = stream_put(rank, stream, some);
+    const size_t moved = stream_put(rank, stream, buf, some);
     rank->now_ps = hk_sum_ps(rank->now_ps, waits ? stream_ps(rank, rank->node, HK_STREAM_ACK, some) : 0);
     return moved;
 }
 
-size_t hk_sim_read(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
+size_t hk_sim_read(hk_sim_rank_t *rank, int peer, void *buf, uint64_t bytes, bool waits)
 {
     hk_sim_step(rank);
     hk_stream_t *stream = stream_of(rank->sim, (uint32_t)peer, (uint32_t)rank->base.rank);
@@ -147,7 +158,7 @@ size_t hk_sim_read(hk_sim_rank_t *rank, int peer, uint64_t bytes, bool waits)
         rank->now_ps = stream->first->readable_ps;
         hk_sim_step(rank);
     }
-    const size_t moved = stream_take(rank, stream, bytes);
+    const size_t moved = stream_take(rank, stream, buf, bytes);
     if (moved == 0) {
         stream_poll(rank, stream);
     }

@@ -1,6 +1,7 @@
 /* The transport of a simulated machine. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../algorithms/algorithms.h"
 #include "engine.h"
@@ -29,18 +30,16 @@ static const char *sim_library(const hk_ctx_t *ctx)
 
 static hk_status_t sim_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    (void)buf;
     hk_sim_req_t req;
-    hk_sim_send(hk_sim_rank_of(ctx), peer, size_bytes, &req);
+    hk_sim_send(hk_sim_rank_of(ctx), peer, buf, size_bytes, &req);
     hk_sim_finish(&req, HK_WAIT_SEND, peer);
     return HK_OK;
 }
 
 static hk_status_t sim_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    (void)buf, (void)size_bytes;
     hk_sim_req_t req;
-    hk_sim_recv(hk_sim_rank_of(ctx), peer, &req);
+    hk_sim_recv(hk_sim_rank_of(ctx), peer, buf, size_bytes, &req);
     hk_sim_finish(&req, HK_WAIT_RECV, peer);
     return HK_OK;
 }
@@ -53,15 +52,13 @@ static hk_status_t sim_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 
 static hk_status_t sim_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)buf;
-    hk_sim_send(hk_sim_rank_of(ctx), peer, size_bytes, req_of(req));
+    hk_sim_send(hk_sim_rank_of(ctx), peer, buf, size_bytes, req_of(req));
     return HK_OK;
 }
 
 static hk_status_t sim_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    (void)buf, (void)size_bytes;
-    hk_sim_recv(hk_sim_rank_of(ctx), peer, req_of(req));
+    hk_sim_recv(hk_sim_rank_of(ctx), peer, buf, size_bytes, req_of(req));
     return HK_OK;
 }
 
@@ -73,29 +70,25 @@ static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 
 static hk_status_t sim_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
-    (void)buf;
-    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, size_bytes, true);
+    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, buf, size_bytes, true);
     return HK_OK;
 }
 
 static hk_status_t sim_read_some(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
-    (void)buf;
-    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, size_bytes, true);
+    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, buf, size_bytes, true);
     return HK_OK;
 }
 
 static hk_status_t sim_write_now(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
 {
-    (void)buf;
-    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, size_bytes, false);
+    *moved_p = hk_sim_write(hk_sim_rank_of(ctx), peer, buf, size_bytes, false);
     return HK_OK;
 }
 
 static hk_status_t sim_read_now(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, size_t *moved_p)
 {
-    (void)buf;
-    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, size_bytes, false);
+    *moved_p = hk_sim_read(hk_sim_rank_of(ctx), peer, buf, size_bytes, false);
     return HK_OK;
 }
 
@@ -119,8 +112,11 @@ static hk_status_t call_alltoall(hk_ctx_t *ctx, hk_call_t *call)
     hk_call_t messages = *call;
     messages.reqs = call->own;
     HK_TRY(hk_alltoall_flat(ctx, &messages));
-    const double per_byte_ns = hk_sim_rank_of(ctx)->sim->model->own_block_per_byte_ns;
-    hk_sim_work(hk_sim_rank_of(ctx), hk_ps(per_byte_ns * (double)call->bytes));
+    hk_sim_rank_t *rank = hk_sim_rank_of(ctx);
+    hk_sim_work(rank, hk_ps(rank->sim->model->own_block_per_byte_ns * (double)call->bytes));
+    if (rank->sim->carries) {
+        memcpy(call->in + call->in_at[call->rank], call->out + call->out_at[call->rank], call->bytes);
+    }
     return HK_OK;
 }
 
