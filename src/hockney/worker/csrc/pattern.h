@@ -151,7 +151,8 @@ typedef struct hk_pattern {
     /* Sizes of buffers and what a repetition moves. Required. */
     hk_plan_t (*plan)(const hk_run_t *run);
 
-    /* Initialise buffers and state, untimed, before the first repetition. Optional: absent means that `out` holds a
+    /* Initialise buffers and state, untimed, before the first repetition; on a model (HK_CAP_VIRTUAL) again, after
+     * finish and with a state of zeros, before the one that is verified. Optional: absent means that `out` holds a
      * payload and `in` zeros. */
     hk_status_t (*prepare)(hk_run_t *run);
 

@@ -50,7 +50,8 @@
  * HOSTS        ranks may be on several hosts; without it all are started together on one.
  * KEEPS        the first use of a message creates resources that later uses keep; the warm-up covers it.
  * PROBE        probe: check for the next message without receiving it.
- * VIRTUAL      clock and CPU time belong to a model; real time does not matter.
+ * VIRTUAL      clock and CPU time belong to a model; real time does not matter. Bytes arrive in the repetition that is
+ *              verified, if in any: only times count in the others.
  * MULTIPLE     open_thread: several threads of a rank may call hooks at once, each with its own context.
  * PARTITIONS   `parts`: messages that are sent in parts, each as soon as it is ready (MPI 4).
  * STARTUP      a library starts the ranks, and how long that took is known (startup.h).
