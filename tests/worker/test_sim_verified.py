@@ -69,7 +69,13 @@ def test_puts_gets_and_streams_are_verified(tmp_path: Path) -> None:
     for pattern, ranks in (("put", 2), ("get", 2), ("putpong", 2), ("putring", 5)):
         assert answer(tmp_path, one_sided, ranks, pattern, 8)["verified"]
         assert answer(tmp_path, one_sided, ranks, pattern, 4000)["verified"]
-    stream = [*lines(**COSTS), "stream 1000", "stream_cost write 10 1", "stream_cost read 10 1", "stream_cost drain 5 1"]
+    stream = [
+        *lines(**COSTS),
+        "stream 1000",
+        "stream_cost write 10 1",
+        "stream_cost read 10 1",
+        "stream_cost drain 5 1",
+    ]
     assert answer(tmp_path, stream, 2, "stream", 64)["verified"]
 
 

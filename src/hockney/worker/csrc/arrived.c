@@ -19,8 +19,7 @@ hk_fault_t hk_fault_at(const hk_ctx_t *ctx, const unsigned char *in, const hk_ex
     return (hk_fault_t){.rank = ctx->rank,
                         .from = block->from_rank,
                         .offset = wrong,
-                        .expected = block->from_rank == HK_FROM_ALL
-                                        ? hk_payload_reduced_byte(offset, &reduced, seed)
-                                        : hk_payload_byte(offset, block->from_rank, seed),
+                        .expected = block->from_rank == HK_FROM_ALL ? hk_payload_reduced_byte(offset, &reduced, seed)
+                                                                    : hk_payload_byte(offset, block->from_rank, seed),
                         .found = in[wrong]};
 }

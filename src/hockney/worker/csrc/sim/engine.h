@@ -50,7 +50,7 @@ typedef struct hk_sim_req {
     uint64_t cpu_ps;          /* CPU work of its rank that remains after done_ps */
     struct hk_message *taken; /* synchronous: the channel has had it since done_ps; its end is unknown */
     bool is_known, is_waited_for, is_receive;
-    bool may_be_taken; /* its rank waits for several: done when the channel takes it */
+    bool may_be_taken;   /* its rank waits for several: done when the channel takes it */
     uint32_t room_bytes; /* of a receive: how much the message may have, and where its data goes, if it has any */
     void *room;
 } hk_sim_req_t;
@@ -193,12 +193,12 @@ struct hk_sim {
     void (*happen)(hk_sim_t *sim, hk_event_kind_t kind, void *what); /* handles an event */
     int in_barrier;
     uint64_t barrier_ps;
-    uint64_t messages;   /* so far */
+    uint64_t messages; /* so far */
     /* Times need no data, so messages have some only in the repetition that is verified. */
     bool carries;
     bool has_misfit;              /* a message met a receive of another size */
     size_t data_bytes, data_most; /* of messages under way, and their limit: above it there is no memory */
-    size_t stride_bytes; /* between the memory of successive ranks; 0: all share one */
+    size_t stride_bytes;          /* between the memory of successive ranks; 0: all share one */
 };
 
 /* A machine for `size` ranks. HK_ERR_ARGUMENT, with one sentence in the log: the model has too little room. */

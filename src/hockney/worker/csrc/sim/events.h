@@ -1,6 +1,6 @@
 /* Events of a simulated machine, for the files of the machine. Each file uses only those before it: engine.c runs
- * ranks and events in the order of time; costs.c, data.c and message_pool.c; cpu.c; messages.c; requests.c; onesided.c and
- * stream.c; machine.c uses all. */
+ * ranks and events in the order of time; costs.c, data.c and message_pool.c; cpu.c; messages.c; requests.c; onesided.c
+ * and stream.c; machine.c uses all. */
 #ifndef HK_SIM_EVENTS_H
 #define HK_SIM_EVENTS_H
 
@@ -19,8 +19,8 @@ void hk_message_drop(hk_sim_t *sim, hk_message_t *message);
 void hk_messages_drop_all(hk_sim_t *sim);
 void hk_messages_free(hk_sim_t *sim);
 
-/* Copy data to a message, at its start: the sender may use its buffer again before the message has a receive. Give it to
- * the receive. Drop it. */
+/* Copy data to a message, at its start: the sender may use its buffer again before the message has a receive. Give it
+ * to the receive. Drop it. */
 void hk_data_take(hk_sim_t *sim, hk_message_t *message, const void *buf);
 void hk_data_give(hk_sim_t *sim, hk_message_t *message, const hk_sim_req_t *req);
 void hk_data_drop(hk_sim_t *sim, hk_message_t *message);

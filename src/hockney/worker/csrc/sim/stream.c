@@ -8,7 +8,7 @@
 typedef struct hk_write {
     struct hk_write *next;
     uint64_t bytes, readable_ps;
-    uint64_t data_at;     /* of the first of these bytes in `data` */
+    uint64_t data_at; /* of the first of these bytes in `data` */
     bool has_data;
     unsigned char data[]; /* none, or all that was written */
 } hk_write_t;

@@ -53,7 +53,8 @@ static bool begin_known(sim_check_t *check, const hk_expected_t *block)
     sim_known_t *known = &check->known;
     free(known->bytes);
     free(known->next);
-    *known = (sim_known_t){.block = *block, .bytes = malloc(block->size_bytes + 1), .next = malloc(block->size_bytes + 1)};
+    *known =
+        (sim_known_t){.block = *block, .bytes = malloc(block->size_bytes + 1), .next = malloc(block->size_bytes + 1)};
     known->block.end_rank = block->first_rank + 1;
     if (known->bytes == NULL || known->next == NULL) {
         return false;
