@@ -24,15 +24,14 @@ OPTIONS = {name: {option["name"]: option for option in row["options"]} for name,
 WORDS = {name: options["algorithm"]["choices"].split("|")[2:] for name, options in OPTIONS.items()}
 BY_OTHERS = ("parts", "allreduce", "allgather", "allgatherv", "alltoallv", "bcast", "exscan", "gatherv", "scatterv")
 PORTABLE = [(name, word) for name, words in WORDS.items() for word in words if word not in BY_OTHERS]
-FOR_FEW = {"halving": lambda ranks: ranks & (ranks - 1) == 0, "neighbour": lambda ranks: ranks % 2 == 0}
 ONCE = {"samples": 1, "batch": 2, "warmup": 1}
 
 
 def takes(pattern: str, algorithm: str, ranks: int) -> bool:
     """Whether an algorithm is for so many ranks: some are for powers of two, or even numbers."""
-    if (pattern, algorithm) in (("allgather", "doubling"), ("allgatherv", "doubling")):
-        return FOR_FEW["halving"](ranks)
-    return FOR_FEW.get(algorithm, lambda _: True)(ranks)
+    if algorithm == "halving" or (algorithm == "doubling" and pattern.startswith("allgather")):
+        return ranks & (ranks - 1) == 0
+    return algorithm != "neighbour" or ranks % 2 == 0
 
 
 def variants(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
@@ -125,7 +124,7 @@ def test_a_wrong_byte_that_any_rank_receives_is_named(rank: int) -> None:
             assert re.match(r"rank \d got a (?:wrong reduction|corrupted message) of 400 B", answer["message"])
 
 
-REFUSED = [
+REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
     ("allgather", 8, {"algorithm": "doubling"}, "algorithm=doubling of allgather needs a power of two of ranks, not 3"),
     ("allgather", 8, {"algorithm": "neighbour"}, "algorithm=neighbour of allgather needs an even number of ranks"),
     ("bcast", 8, {"root": 3}, "root=3 is no rank of 3: the last one is 2"),

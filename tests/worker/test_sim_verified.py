@@ -13,7 +13,7 @@ from tests.worker.test_native import measure
 
 from hockney.worker.build import build_worker
 
-COSTS = {"send_cpu": 200, "recv_cpu": 300, "latency": 800, "transfer": "10 0.1 0"}
+COSTS: dict[str, Any] = {"send_cpu": 200, "recv_cpu": 300, "latency": 800, "transfer": "10 0.1 0"}
 TORUS = lines(topology="torus 4 4 4", **COSTS)
 # Messages whose sender may go on before they have a receive, and those whose sender waits.
 PROTOCOLS = {
@@ -32,7 +32,7 @@ def collectives() -> dict[str, list[str]]:
     for pattern in json.loads(told.strip().removeprefix("@hk "))["patterns"]:
         words = next((each["choices"] for each in pattern["options"] if each["name"] == "algorithm"), None)
         if pattern["collective"] and pattern["name"] != "barrier":
-            found[pattern["name"]] = words.split("|")[1:]
+            found[pattern["name"]] = str(words).split("|")[1:]
     return found
 
 

@@ -83,9 +83,8 @@ class PatternInfo(PatternTraits):
 
     def threads(self, options: Iterable[tuple[str, str]]) -> int:
         """How many threads each rank has, with these options."""
-        return int(
-            dict(options).get("threads") or {option.name: option.default for option in self.options}.get("threads", 1)
-        )
+        defaults = {option.name: option.default for option in self.options}
+        return int({**defaults, **dict(options)}.get("threads", "1"))
 
     @property
     def ranks_default(self) -> int:

@@ -193,7 +193,7 @@ def test_modes_of_imb_are_curves() -> None:
 
 
 def test_the_head_of_an_output_of_imb_tells_programs_apart() -> None:
-    def found(part: str, name: str) -> tuple[str, str]:
+    def found(part: str, name: str) -> tuple[str | None, str]:
         text = f"#    Intel(R) MPI Benchmarks 2021.11, {part} part\n" + imb(name, TIMED, "8 100 3.11 2.57") + IMB_END
         ((pattern, options, _),) = read(text)
         return pattern, options

@@ -324,9 +324,9 @@ def _options(patterns: Sequence[Entry]) -> Iterator[Block]:
     owners: dict[tuple[str, str, str, str], set[str]] = {}
     for pattern in patterns:
         for option in pattern.more["options"]:
-            values = "|".join(option["choices"]) or f"{option['min']} to {option['max']}"
-            row = (option["name"], values, option["default"], option["help"])
-            owners.setdefault(row, set()).add(pattern.name)
+            words = "|".join(option["choices"]) or f"{option['min']} to {option['max']}"
+            key = (option["name"], words, option["default"], option["help"])
+            owners.setdefault(key, set()).add(pattern.name)
     kinds = {kind: {entry.name for entry in entries} for kind, entries in _by_kind(patterns).items()}
     rows = []
     for (name, *row), names in owners.items():
@@ -337,10 +337,9 @@ def _options(patterns: Sequence[Entry]) -> Iterator[Block]:
                 known.append(f"{kind} but {', '.join(without)}" if without else kind)
                 left -= members
         rows.append([name, *row, "; ".join([*known, *(entry.name for entry in patterns if entry.name in left)])])
-    texts = [Column(title, wrap=True) for title in ("values", "what", "patterns")]
-    columns = ["option", texts[0], "default", *texts[1:]]
+    values, what, whose = (Column(title, wrap=True) for title in ("values", "what", "patterns"))
     yield Title("Options of patterns")
-    yield Table(columns, rows)
+    yield Table(["option", values, "default", what, whose], rows)
 
 
 def _matrix_blocks(matrix: Mapping[str, Mapping[str, Pairing]]) -> Iterator[Block]:
