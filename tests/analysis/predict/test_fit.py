@@ -70,7 +70,7 @@ def test_its_predictions_for_more_ranks_agree(run: Run, tmp_path: Path) -> None:
             ("alltoall", (("algorithm", "flat"),), (8, 700, 65536)),
             ("ring", (), (8, 700, 65536)),
             ("halo2d", (), (8, 700, 65536)),
-            ("barrier", (("algorithm", "portable"),), (0,)),
+            ("barrier", (("algorithm", "dissemination"),), (0,)),
             ("robpull", (), (1024,)),
             ("multicast", (), (1024, 65536)),
             ("putring", (), (700,)),
