@@ -371,7 +371,7 @@ static hk_status_t fault_open(const hk_transport_t *tp, const hk_job_t *job, hk_
     if (ctx == NULL) {
         return HK_ERR_MEMORY;
     }
-    ctx->base = (hk_ctx_t){tp, job->rank, job->size};
+    ctx->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
     const char *fault = getenv("HOCKNEY_FAULT");
     if (fault != NULL && !understand(fault, ctx)) {
         hk_log(job->rank, "HOCKNEY_FAULT is not understood: %s", fault);

@@ -42,11 +42,12 @@ static void drop_call(hk_ctx_t *ctx, hk_call_t *call)
     call->own = NULL;
 }
 
-static void check_places(const hk_pattern_t *allreduce, uint32_t caps, bool separate)
+static void check_places(const hk_pattern_t *allreduce, bool separate)
 {
     static unsigned char out[ROOM], in[ROOM];
     static _Alignas(16) unsigned char state[ROOM];
-    const hk_transport_t tp = {.caps = caps, .has_call = has_call, .make_call = make_call, .drop_call = drop_call};
+    const hk_transport_t tp = {
+        .writes_early = separate, .has_call = has_call, .make_call = make_call, .drop_call = drop_call};
     calls_t calls = {.base = {.tp = &tp, .size = 3}};
     hk_run_t run = {.ctx = &calls.base, .pattern = allreduce, .bytes = SIZE_BYTES, .out = out, .in = in};
     for (size_t i = 0; i < HK_OPTIONS_MAX; i++) {
@@ -72,7 +73,7 @@ static void check_places(const hk_pattern_t *allreduce, uint32_t caps, bool sepa
 int main(void)
 {
     extern const hk_pattern_t hk_pattern_allreduce;
-    check_places(&hk_pattern_allreduce, HK_CAP_ONE_SIDED, true);
-    check_places(&hk_pattern_allreduce, HK_CAP_SEND | HK_CAP_NONBLOCKING, false);
+    check_places(&hk_pattern_allreduce, true);
+    check_places(&hk_pattern_allreduce, false);
     return 0;
 }

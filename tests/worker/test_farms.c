@@ -100,8 +100,9 @@ typedef struct point {
 
 static hk_status_t play(const point_t *point, uint64_t reps, recorder_t *recorder, double counted[2])
 {
-    *recorder = (recorder_t){
-        .base = {&transport, point->rank, point->size}, .read_ns = point->read_ns, .turn_ns = point->turn_ns};
+    *recorder = (recorder_t){.base = {.tp = &transport, .rank = point->rank, .size = point->size},
+                             .read_ns = point->read_ns,
+                             .turn_ns = point->turn_ns};
     unsigned char out[256] = {0};
     unsigned char in[1024] = {0};
     hk_req_t reqs[256];

@@ -170,7 +170,7 @@ static hk_status_t virtual_open(const hk_transport_t *tp, const hk_job_t *job, h
     if (ctx == NULL) {
         return HK_ERR_MEMORY;
     }
-    ctx->base = (hk_ctx_t){tp, job->rank, job->size};
+    ctx->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
     uint64_t *const costs[] = {&ctx->send_ns, &ctx->recv_ns,  &ctx->way_ns,
                                &ctx->byte_ns, &ctx->ahead_ns, &ctx->upward_ns};
     const char *at = getenv("HOCKNEY_VIRTUAL");

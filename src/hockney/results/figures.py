@@ -118,19 +118,22 @@ class Figure:
 
     @property
     def pure_ns(self) -> float | None:
-        """The time of the operation without computing: the median over measurements of the slowest rank's.
+        """The time of the operation without computing, of the ranks whose time counts: the median over measurements.
 
         None unless each rank computes for as long between its start and its end (option overlap).
         """
         if dict(self.point.options).get("overlap") != "yes":
             return None
-        counted = [measurement.counters for measurement in self.measurements if "delay_ns" in measurement.counters]
-        pure = [
-            max(total / count for total, count in zip(of["delay_ns"], of["delays"], strict=True) if count)
-            for of in counted
-            if any(of["delays"])
-        ]
-        return statistics.median(pure) if pure else None
+        timed_rank, of_ranks = self.definition.timed_rank, statistics.fmean if self.definition.timed == "mean" else max
+        pure = []
+        for counters in (measurement.counters for measurement in self.measurements):
+            delays = zip(counters.get("delay_ns", ()), counters.get("delays", ()), strict=True)
+            known = [total / count for total, count in delays if count]
+            if known:
+                pure.append(
+                    known[timed_rank] if timed_rank is not None and timed_rank < len(known) else of_ranks(known)
+                )
+        return statistics.median(pure) / self.definition.divisor if pure else None
 
     @property
     def overlap_percent(self) -> Estimate | None:

@@ -39,7 +39,7 @@ SAID = {
     "iperf3-streams.json": [("iperf3", "tcp", 2, "slowest", {"streams": "2"}, None)],
     "osu_latency.txt": [("pingpong", "mpi", 2, "root", {}, None)],
     "osu_bw-cuda.txt": [("oneway", "mpi", 2, "root", {"answer": "window", "buffers": "DD"}, None)],
-    "osu_mbw_mr.txt": [("pairs", "mpi", 96, "sources", {"answer": "window"}, 64)],
+    "osu_mbw_mr.txt": [("pairs", "mpi", 96, "sources", {"answer": "window", "start": "barrier"}, 64)],
     "osu_reduce-full.txt": [("reduce", "mpi", None, "mean", OSU | {"dtype": "int8", "accelerator": "cuda"}, None)],
     "osu_barrier-allreduce.txt": [  # of version 5
         ("barrier", "mpi", None, "mean", {"time": "mean"}, None),

@@ -3,6 +3,7 @@
 
 /* Signed sums and products wrap, as MPI libraries let them: the arithmetic is unsigned. Types shorter than int are
  * promoted, so results are cast back. */
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses
 #define LOOP(name, type, expression)                                                                                   \
     static void name(void *result, const void *left, const void *right, size_t size_bytes)                             \
     {                                                                                                                  \
@@ -14,6 +15,7 @@
         }                                                                                                              \
     }
 
+// NOLINTEND(bugprone-macro-parentheses)
 /* wide: an unsigned type that holds a product. */
 #define WHOLE(word, type, wide)                                                                                        \
     LOOP(word##_sum, type, (wide)a + (wide)b)                                                                          \

@@ -27,7 +27,7 @@ typedef struct member {
     uint64_t took_ns;
 } member_t;
 
-struct hk_team {
+struct hk_team { // NOLINT(clang-analyzer-optin.performance.Padding): what threads share has a line of its own
     member_t *members;
     int count, started; /* started: threads besides the rank's own */
     bool stays, is_awake;

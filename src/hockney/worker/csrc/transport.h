@@ -194,18 +194,22 @@ typedef struct hk_parts_hooks {
     void (*drop)(hk_ctx_t *ctx, hk_parted_t *message);
 } hk_parts_hooks_t;
 
-typedef struct hk_transport {
-    uint32_t caps;       /* HK_CAP_* */
-    const char *name;    /* what the user types: "tcp", "tcp:spin" */
-    const char *summary; /* one line for `hockney list` */
-    uint64_t max_bytes;  /* the largest message; 0: only memory limits it */
-    int variant;         /* identifies the table where several share hooks; open reads it */
-    const void *own;     /* other data of such tables, for example system calls; only the hooks read it */
+/* In the order of use: the functions of a topic stand together. */
+typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding)
+    uint32_t caps;            /* HK_CAP_* */
+    const char *name;         /* what the user types: "tcp", "tcp:spin" */
+    const char *summary;      /* one line for `hockney list` */
+    uint64_t max_bytes;       /* the largest message; 0: only memory limits it */
+    int variant;              /* identifies the table where several share hooks; open reads it */
+    const void *own;          /* other data of such tables, for example system calls; only the hooks read it */
     hk_carrier_t carrier;
 
     /* With HK_CAP_VIRTUAL: floating-point operations per second of a CPU. A pattern that computes with received data
      * then passes the time of its operations to `compute`, and needs no payload. 0: unknown. */
     double flops_per_s;
+
+    /* Its collectives may write into `in` of a rank that has not entered the call yet. */
+    bool writes_early;
 
     /* The transport that this one uses, within a host and between hosts: "unix" is below tcp. `hockney explain`
      * compares the two. Optional, each: absent means that none is known. */

@@ -55,6 +55,7 @@ static bool access_is_plain(const hk_run_t *run)
 {
     const hk_reach_t reach = access_kind(run)->reach;
     return access_epoch(run) == HK_NO_EPOCH && access_option(run, HK_ACCESS_WINDOW) == 0 &&
+           access_option(run, HK_ACCESS_PLACES) == 0 &&
            (reach == HK_REACH_PAIR || reach == HK_REACH_HALVES || reach == HK_REACH_RING);
 }
 
@@ -75,10 +76,12 @@ static bool access_options_fit(const hk_run_t *run, char *why, size_t len)
     const int64_t window = access_option(run, HK_ACCESS_WINDOW), quiet = access_quiet(run);
     if (is_blocking && access_option(run, HK_ACCESS_OVERLAP) != 0) {
         snprintf(why, len, "overlap=yes needs operations that are only started: sync=quiet, or another");
+    } else if (access_option(run, HK_ACCESS_OVERLAP) != 0 && window == 0) {
+        snprintf(why, len, "overlap=yes needs a window: the rank computes in each");
     } else if (is_blocking && reads && window > 0) {
         snprintf(why, len, "window=%lld needs gets that are only started: sync=quiet, or another", (long long)window);
     } else if (quiet != HK_QUIET_BATCH && (!is_blocking || window > 0)) {
-        snprintf(why, len, "quiet is of blocking puts without a window; %s",
+        snprintf(why, len, "quiet= needs blocking puts without a window; %s",
                  is_blocking ? "window=1 completes each" : "with this sync window=1 completes each");
     } else {
         return true;
@@ -283,7 +286,8 @@ bool hk_access_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
     const access_state_t *state = run->state;
     const bool reads = access_kind(run)->reads;
     const size_t at_once = state->window > 0 ? (size_t)state->window : 1;
-    const size_t filled = state->places < at_once ? state->places : at_once;
+    const size_t least = state->places < at_once ? state->places : at_once;
+    const size_t filled = least > 0 ? least : 1;
     const size_t n = i / filled, place = i % filled;
     const int count = reads                                          ? state->targets_count
                       : access_kind(run)->reach == HK_REACH_EXCHANGE ? 2

@@ -45,7 +45,8 @@ int hk_reach_peers(const hk_run_t *run, bool accesses, int *peers)
 size_t hk_reach_peers_max(const hk_run_t *run)
 {
     const size_t size = (size_t)run->ctx->size;
-    return size > 2 ? size : 2;
+    const hk_reach_t reach = reach_kind(run)->reach;
+    return size > 2 && (reach == HK_REACH_FAN || reach == HK_REACH_ALL) ? size : 2;
 }
 
 size_t hk_reach_slot_here(const hk_run_t *run, int i, int peer)

@@ -94,7 +94,9 @@ static void atomic_update(const atomic_check_t *check, unsigned char *value, con
         memcpy(value, &bits, check->bytes);
         break;
     default:
-        check->combine(value, value, operand, check->bytes);
+        if (check->combine != NULL) { /* `fits` refuses types without one */
+            check->combine(value, value, operand, check->bytes);
+        }
         break;
     }
 }

@@ -175,7 +175,8 @@ hk_status_t hk_collective_repeat(hk_run_t *run, uint64_t reps)
 
 static void lay_out(const hk_asked_t *asked, hk_call_t *call, int blocks, size_t *out_at, size_t *in_at)
 {
-    for (int i = 0; i < blocks; i++) {
+    const bool has_blocks = hk_gives_blocks(asked->operation) || hk_gets_blocks(asked->operation);
+    for (int i = 0; i < blocks && has_blocks; i++) {
         out_at[i + 1] = out_at[i] + hk_given_bytes(asked, call, i);
         in_at[i + 1] = in_at[i] + hk_got_bytes(asked, call, i);
     }
@@ -189,15 +190,17 @@ static hk_status_t time_pure(hk_run_t *run)
     hk_collective_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     const int64_t overlap = state->asked.overlap;
-    uint64_t start_ns = 0;
+    uint64_t sum_ns = 0;
     state->asked.overlap = 0;
     HK_TRY(hk_sync(ctx));
     for (int i = -PURE_CALLS / 4; i < PURE_CALLS; i++) {
-        start_ns = i == 0 ? ctx->tp->now_ns(ctx) : start_ns;
+        HK_TRY(state->asked.start != HK_START_STREAM ? hk_sync(ctx) : HK_OK);
+        const uint64_t start_ns = ctx->tp->now_ns(ctx);
         aim(state);
         HK_TRY(operate_in_parts(run));
+        sum_ns += i >= 0 ? ctx->tp->now_ns(ctx) - start_ns : 0;
     }
-    state->pure_ns = (ctx->tp->now_ns(ctx) - start_ns) / PURE_CALLS;
+    state->pure_ns = sum_ns / PURE_CALLS;
     state->asked.overlap = overlap;
     return hk_sync(ctx);
 }

@@ -106,7 +106,7 @@ uint64_t hk_copies_of(const hk_run_t *run, const hk_asked_t *asked, const hk_cal
 {
     long cache_bytes = 0;
     if (asked->fresh == 0) {
-        return is_own && (run->ctx->tp->caps & HK_CAP_ONE_SIDED) != 0 ? 2 : 1;
+        return is_own && run->ctx->tp->writes_early ? 2 : 1;
     }
     if ((run->ctx->tp->caps & HK_CAP_VIRTUAL) != 0) {
         return 2; /* a model has no caches */
@@ -156,6 +156,8 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
     const uint64_t in_group =
         hk_is_near(asked.operation) ? size * (uint64_t)blocks : messages_of(asked.operation, size);
     const uint64_t messages = (uint64_t)asked.groups * in_group;
+    const bool has_blocks = hk_gives_blocks(asked.operation) || hk_gets_blocks(asked.operation);
+    const size_t offsets = has_blocks ? 2 * ((size_t)blocks + 1) : 0; /* of out and of in */
     static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_ROOT};
     return (hk_plan_t){.out_bytes = copies * hk_strided(sizes.out_bytes),
                        .in_bytes =
@@ -163,7 +165,7 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
                        .reqs_count = algorithm == NULL                ? 0
                                      : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)blocks
                                                                       : 2,
-                       .state_bytes = sizeof(hk_collective_state_t) + 2 * ((size_t)blocks + 1) * sizeof(size_t),
+                       .state_bytes = sizeof(hk_collective_state_t) + offsets * sizeof(size_t),
                        .bytes_per_rep = messages * run->bytes,
                        .messages_per_rep = messages,
                        .divisor = 1,

@@ -87,7 +87,7 @@ static uint64_t first_time(const hk_run_t *run, const uint64_t *time_ns)
     for (int rank = 0; rank < size; rank++) {
         sum_ns += time_ns[rank]; /* 0 with itself */
     }
-    return sum_ns / (uint64_t)(size - 1);
+    return size > 1 ? sum_ns / (uint64_t)(size - 1) : 0;
 }
 
 static hk_status_t first_repeat(hk_run_t *run, uint64_t reps)

@@ -4,6 +4,7 @@
 
 #include "../payload.h"
 #include "../sync.h"
+#include "collective.h"
 #include "threads.h"
 
 enum { MTC_OPERATION = HK_THREADS_OPTIONS, MTC_START };
@@ -187,8 +188,8 @@ static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team
     for (size_t i = 0; i <= size; i++) {
         me->at[i] = i * run->bytes;
     }
-    me->call.out_at = mtc_out_bytes(run) > run->bytes || size == 1 ? me->at : NULL;
-    me->call.in_at = mtc_in_bytes(run) > run->bytes || size == 1 ? me->at : NULL;
+    me->call.out_at = hk_gives_blocks(me->call.operation) ? me->at : NULL;
+    me->call.in_at = hk_gets_blocks(me->call.operation) ? me->at : NULL;
     me->call.out = one->out;
     me->call.in = one->in;
     me->call.own_bytes = mtc_out_bytes(run);

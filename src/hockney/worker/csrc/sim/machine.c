@@ -72,7 +72,8 @@ static hk_status_t open_ranks(hk_sim_t *sim)
         return HK_ERR_MEMORY;
     }
     for (int i = 0; i < sim->size; i++) {
-        sim->ranks[i] = (hk_sim_rank_t){.base = {&sim->tp, i, sim->size}, .sim = sim, .node = node_of(model, i)};
+        sim->ranks[i] = (hk_sim_rank_t){
+            .base = {.tp = &sim->tp, .rank = i, .size = sim->size}, .sim = sim, .node = node_of(model, i)};
     }
     for (unsigned operation = 0; operation < HK_TRAFFICS; operation++) {
         sim->only_class[operation] = -1;

@@ -37,6 +37,7 @@ hk_status_t hk_channel_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes
 
 /* ---- atomic operations ------------------------------------------------------------------------------------------- */
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses
 /* LOOP: the operation on each element, `old` is the one before. Vectors and elements share it. */
 #define ATOMIC_LOOP(name, type, expression)                                                                            \
     static hk_status_t name(hk_ctx_t *ctx, const hk_atomic_t *atomic, int peer, void *remote, const void *local,       \
@@ -81,6 +82,8 @@ hk_status_t hk_channel_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes
         *(type *)fetched = old;                                                                                        \
         return HK_OK;                                                                                                  \
     }
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define ATOMIC_TYPE(word, type)                                                                                        \
     ATOMIC_SELECT(word##_least, type, <)                                                                               \

@@ -1,4 +1,5 @@
 /* MPI's accumulate, get_accumulate, fetch_and_op and compare_and_swap. */
+#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,10 +42,8 @@ static MPI_Op atomic_op(const hk_atomic_t *atomic)
         return MPI_REPLACE;
     case HK_UPDATE_NO_OP:
         return MPI_NO_OP;
-    case HK_UPDATE_INC:
-        return MPI_OP_NULL;
     default:
-        return hk_mpi_op((hk_reduction_t)atomic->update);
+        return atomic->update == HK_UPDATE_INC ? MPI_OP_NULL : hk_mpi_op((hk_reduction_t)atomic->update);
     }
 }
 

@@ -1,5 +1,6 @@
 /* MPI's synchronisations of one-sided access. Usually all ranks hold a lock on all, so that quiet is a flush;
  * while a pattern has epochs of its own, they do not. */
+#include <mpi.h>
 #include <stdlib.h>
 
 #include "mpi_rma.h"
@@ -10,16 +11,17 @@ typedef struct mpi_epoch {
     MPI_Group to, from;
 } mpi_epoch_t;
 
-/* Each: the calls of one synchronisation. `m` is the mpi_epoch_t, `peer` each rank that is accessed. */
-#define EPOCH_ONCE(name, what, call)                                                                                   \
+/* Each: the calls of one synchronisation. leaves_dirty: accesses need not be complete at their targets. `m` is the
+ * mpi_epoch_t, `peer` each rank that is accessed. */
+#define EPOCH_ONCE(name, what, call, leaves_dirty)                                                                     \
     static hk_status_t name(hk_ctx_t *ctx, hk_epoch_t *epoch)                                                          \
     {                                                                                                                  \
         const mpi_epoch_t *m = epoch->own;                                                                             \
         const int code = call;                                                                                         \
-        m->window->is_dirty = false;                                                                                   \
+        m->window->is_dirty = leaves_dirty;                                                                            \
         return HK_MPI_CHECKED(ctx, what, code);                                                                        \
     }
-#define EPOCH_EACH(name, what, call)                                                                                   \
+#define EPOCH_EACH(name, what, call, leaves_dirty)                                                                     \
     static hk_status_t name(hk_ctx_t *ctx, hk_epoch_t *epoch)                                                          \
     {                                                                                                                  \
         const mpi_epoch_t *m = epoch->own;                                                                             \
@@ -28,27 +30,27 @@ typedef struct mpi_epoch {
             const int peer = epoch->to[i];                                                                             \
             code = call;                                                                                               \
         }                                                                                                              \
-        m->window->is_dirty = false;                                                                                   \
+        m->window->is_dirty = leaves_dirty;                                                                            \
         return HK_MPI_CHECKED(ctx, what, code);                                                                        \
     }
 
-EPOCH_ONCE(epoch_flush_one, "MPI_Win_flush", MPI_Win_flush(epoch->to[0], m->win))
-EPOCH_EACH(epoch_flush_each, "MPI_Win_flush", MPI_Win_flush(peer, m->win))
-EPOCH_ONCE(epoch_flush_local_one, "MPI_Win_flush_local", MPI_Win_flush_local(epoch->to[0], m->win))
-EPOCH_EACH(epoch_flush_local_each, "MPI_Win_flush_local", MPI_Win_flush_local(peer, m->win))
-EPOCH_ONCE(epoch_lock_one, "MPI_Win_lock", MPI_Win_lock(MPI_LOCK_SHARED, epoch->to[0], 0, m->win))
-EPOCH_EACH(epoch_lock_each, "MPI_Win_lock", MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, m->win))
-EPOCH_ONCE(epoch_unlock_one, "MPI_Win_unlock", MPI_Win_unlock(epoch->to[0], m->win))
-EPOCH_EACH(epoch_unlock_each, "MPI_Win_unlock", MPI_Win_unlock(peer, m->win))
-EPOCH_ONCE(epoch_flush_all, "MPI_Win_flush_all", MPI_Win_flush_all(m->win))
-EPOCH_ONCE(epoch_flush_local_all, "MPI_Win_flush_local_all", MPI_Win_flush_local_all(m->win))
-EPOCH_ONCE(epoch_lock_all, "MPI_Win_lock_all", MPI_Win_lock_all(0, m->win))
-EPOCH_ONCE(epoch_unlock_all, "MPI_Win_unlock_all", MPI_Win_unlock_all(m->win))
-EPOCH_ONCE(epoch_fence, "MPI_Win_fence", MPI_Win_fence(0, m->win))
-EPOCH_ONCE(epoch_post, "MPI_Win_post", MPI_Win_post(m->from, 0, m->win))
-EPOCH_ONCE(epoch_await, "MPI_Win_wait", MPI_Win_wait(m->win))
-EPOCH_ONCE(epoch_start, "MPI_Win_start", MPI_Win_start(m->to, 0, m->win))
-EPOCH_ONCE(epoch_complete, "MPI_Win_complete", MPI_Win_complete(m->win))
+EPOCH_ONCE(epoch_flush_one, "MPI_Win_flush", MPI_Win_flush(epoch->to[0], m->win), false)
+EPOCH_EACH(epoch_flush_each, "MPI_Win_flush", MPI_Win_flush(peer, m->win), false)
+EPOCH_ONCE(epoch_flush_local_one, "MPI_Win_flush_local", MPI_Win_flush_local(epoch->to[0], m->win), true)
+EPOCH_EACH(epoch_flush_local_each, "MPI_Win_flush_local", MPI_Win_flush_local(peer, m->win), true)
+EPOCH_ONCE(epoch_lock_one, "MPI_Win_lock", MPI_Win_lock(MPI_LOCK_SHARED, epoch->to[0], 0, m->win), false)
+EPOCH_EACH(epoch_lock_each, "MPI_Win_lock", MPI_Win_lock(MPI_LOCK_SHARED, peer, 0, m->win), false)
+EPOCH_ONCE(epoch_unlock_one, "MPI_Win_unlock", MPI_Win_unlock(epoch->to[0], m->win), false)
+EPOCH_EACH(epoch_unlock_each, "MPI_Win_unlock", MPI_Win_unlock(peer, m->win), false)
+EPOCH_ONCE(epoch_flush_all, "MPI_Win_flush_all", MPI_Win_flush_all(m->win), false)
+EPOCH_ONCE(epoch_flush_local_all, "MPI_Win_flush_local_all", MPI_Win_flush_local_all(m->win), true)
+EPOCH_ONCE(epoch_lock_all, "MPI_Win_lock_all", MPI_Win_lock_all(0, m->win), false)
+EPOCH_ONCE(epoch_unlock_all, "MPI_Win_unlock_all", MPI_Win_unlock_all(m->win), false)
+EPOCH_ONCE(epoch_fence, "MPI_Win_fence", MPI_Win_fence(0, m->win), false)
+EPOCH_ONCE(epoch_post, "MPI_Win_post", MPI_Win_post(m->from, 0, m->win), false)
+EPOCH_ONCE(epoch_await, "MPI_Win_wait", MPI_Win_wait(m->win), false)
+EPOCH_ONCE(epoch_start, "MPI_Win_start", MPI_Win_start(m->to, 0, m->win), false)
+EPOCH_ONCE(epoch_complete, "MPI_Win_complete", MPI_Win_complete(m->win), false)
 
 static hk_status_t epoch_post_and_start(hk_ctx_t *ctx, hk_epoch_t *epoch)
 {

@@ -75,10 +75,10 @@ hk_status_t hk_mpi_exchange_first(struct hk_startup *startup);
 extern const hk_parts_hooks_t hk_mpi_parts;
 #if HK_MPI_4
 #define HK_MPI_CAP_PARTS HK_CAP_PARTITIONS
-#define HK_MPI_PARTS .parts = &hk_mpi_parts
+#define HK_MPI_PARTS_TABLE (&hk_mpi_parts)
 #else
 #define HK_MPI_CAP_PARTS 0
-#define HK_MPI_PARTS .parts = NULL
+#define HK_MPI_PARTS_TABLE NULL
 #endif
 bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len);
 /* mpi_messages.c and mpi_layouts.c: of the plain transport */

@@ -57,7 +57,7 @@ THREAD_RECEIVES(any, MPI_ANY_SOURCE, MPI_ANY_TAG)
 #define THREAD_TABLE(suffix)                                                                                           \
     {                                                                                                                  \
         HK_MPI_SHARED,                                                                                                 \
-        HK_MPI_PARTS,                                                                                                  \
+        .parts = HK_MPI_PARTS_TABLE,                                                                                   \
         .caps = (HK_MPI_CAPS & ~HK_CAP_PROBE) | HK_MPI_CAP_PARTS,                                                      \
         .name = "mpi:threads",                                                                                         \
         .max_bytes = INT_MAX,                                                                                          \
@@ -127,7 +127,7 @@ const hk_transport_t hk_transport_mpi_threads = {
     HK_MPI_PLAIN_MEMORY,
     HK_MPI_PLAIN_SENDS,
     HK_MPI_PLAIN_RECEIVES,
-    HK_MPI_PARTS,
+    .parts = HK_MPI_PARTS_TABLE,
     .caps = HK_MPI_CAPS | HK_MPI_CAP_PARTS | HK_CAP_MULTIPLE,
     .name = "mpi:threads",
     .summary = "mpi with MPI_THREAD_MULTIPLE, for patterns with threads; others show what the level costs",

@@ -1,5 +1,6 @@
 /* The kinds of MPI's windows, and a window that is made, used once and freed. */
 #include "mpi_rma.h"
+#include <mpi.h>
 
 /* MPICH 4.0.2 uses a wrong address in windows whose size is not a multiple of 16. */
 enum { WINDOW_GRAIN_BYTES = 16 };

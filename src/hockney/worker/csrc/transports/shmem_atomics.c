@@ -32,6 +32,7 @@ hk_status_t hk_shmem_put_signal(hk_ctx_t *ctx, int peer, void *remote, const voi
 
 /* ---- atomic operations ------------------------------------------------------------------------------------------- */
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses
 /* `there` is the element, `operand` the number that it is combined with. */
 #define SHMEM_ATOMIC(name, type, statement)                                                                            \
     static hk_status_t name(hk_ctx_t *ctx, const hk_atomic_t *atomic, int peer, void *remote, const void *local,       \
@@ -44,6 +45,7 @@ hk_status_t hk_shmem_put_signal(hk_ctx_t *ctx, int peer, void *remote, const voi
         return HK_OK;                                                                                                  \
     }
 #define SHMEM_FETCH(name, type, call) SHMEM_ATOMIC(name, type, *(type *)fetched = call)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define SHMEM_TYPE(word, type)                                                                                         \
     SHMEM_ATOMIC(shmem_##word##_do_sum, type, shmem_##word##_atomic_add(there, operand, peer))                         \
