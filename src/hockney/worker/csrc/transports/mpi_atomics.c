@@ -22,7 +22,7 @@ _Static_assert(sizeof(mpi_atomic_t) <= sizeof((hk_atomic_t *)0)->own, "mpi: an a
         const mpi_atomic_t *m = (const mpi_atomic_t *)(const void *)atomic->own;                                       \
         hk_window_t *window = hk_window_at(ctx, remote);                                                               \
         const MPI_Aint at = hk_window_place(window, peer, remote);                                                     \
-        const MPI_Win win = window->win;                                                                               \
+        MPI_Win win = window->win;                                                                                     \
         window->is_dirty = true;                                                                                       \
         (void)compare, (void)fetched;                                                                                  \
         const int code = call_name(__VA_ARGS__);                                                                       \
