@@ -11,6 +11,7 @@ import pytest
 from scripts.benchlib.command import run
 from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.contests import Absent, Contest, Quadruple, Question, go_round
+from scripts.benchlib.osu import Line, SideBySide, tool_lines
 from scripts.benchlib.place import Place, Shot, numbers
 from scripts.benchlib.quick import share_rows, shares_of
 from scripts.benchlib.reports import Case, Reports, Summary, reports
@@ -336,7 +337,7 @@ def test_a_benchmark_of_a_report_is_judged_over_its_sizes() -> None:
     [
         (
             ["nul"],
-            "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, loads, reports, repeat, start",
+            "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, loads, reports, osu, repeat",
         ),
         (["--write", "null"], "--write takes no --short and no part but models"),
         (["--write", "--short"], "--write takes no --short and no part but models"),
@@ -350,3 +351,101 @@ def test_wrong_words_are_refused(arguments: list[str], said: str, capsys: pytest
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err
+
+
+# ---- OSU and IMB beside hockney -------------------------------------------------------------------------------------
+
+OSU_LATENCY = """
+# OSU MPI Latency Test v7.4
+# Datatype: MPI_CHAR.
+# Size       Avg Latency(us)
+512                     2.24
+1024                    1.67
+"""
+OSU_MESSAGE_RATE = """
+# OSU MPI Multiple Bandwidth / Message Rate Test v7.4
+# [ pairs: 1 ] [ window size: 64 ]
+# Datatype: MPI_CHAR.
+# Size                  MB/s        Messages/s
+512                   192.32         375622.99
+1024                  544.31         531548.81
+"""
+OSU_BARRIER = """
+# OSU MPI Barrier Latency Test v7.4
+# Avg Latency(us)
+             1.75
+"""
+OSU_NONBLOCKING = """
+# OSU MPI Non-Blocking Broadcast Latency Test v7.4
+# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait
+
+# Datatype: MPI_CHAR.
+# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)
+512                     4.31              2.85              2.19             33.66
+"""
+IMB_PINGPONG = """
+# #processes = 2
+#---------------------------------------------------
+       #bytes #repetitions      t[usec]   Mbytes/sec
+         1024          200         0.31      3276.92
+        65536          200         2.20     29846.66
+"""
+IMB_SENDRECV = """
+# #processes = 2
+#-----------------------------------------------------------------------------
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+        65536          200         3.48         3.49         3.49     37536.78
+"""
+IMB_UNIBAND = """
+       #bytes #repetitions   Mbytes/sec      Msg/sec
+            8          200        18.33      2290743
+"""
+IMB_BCAST = """
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+        65536          200        46.94        89.35        68.14
+"""
+IMB_PUT = """
+# Benchmarking Unidir_put
+#    MODE: NON-AGGREGATE
+#
+       #bytes #repetitions      t[usec]   Mbytes/sec
+         1024          200         1.71       599.26
+
+#---------------------------------------------------
+# Benchmarking Unidir_put
+#    MODE: AGGREGATE
+#
+       #bytes #repetitions      t[usec]   Mbytes/sec
+         1024          200         0.61      1689.35
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "figures_ns"),
+    [
+        (OSU_LATENCY, {512: 2240.0, 1024: 1670.0}),
+        (OSU_MESSAGE_RATE, {512: 512 / 0.19232, 1024: 1024 / 0.54431}),
+        (OSU_BARRIER, {0: 1750.0}),
+        (OSU_NONBLOCKING, {512: 2190.0}),
+        (IMB_PINGPONG, {1024: 1024 / 3.27692, 65536: 65536 / 29.84666}),
+        (IMB_SENDRECV, {65536: 2 * 65536 / 37.53678}),
+        (IMB_UNIBAND, {8: 8 / 0.01833}),
+        (IMB_BCAST, {65536: 68140.0}),
+        (IMB_PUT, {1024: 1024 / 0.59926}),
+    ],
+)
+def test_figures_are_read_from_the_output_of_osu_and_imb(text: str, figures_ns: dict[int, float]) -> None:
+    found = tool_lines(text.splitlines())
+    assert {size: line.ns for size, line in found.items()} == pytest.approx(figures_ns)
+
+
+def test_a_time_that_the_tool_has_rounded_decides_nothing() -> None:
+    (line,) = tool_lines(["# Size       Avg Latency(us)", "8                       0.19"]).values()
+    assert line == Line(pytest.approx(190.0), pytest.approx(5.0))
+    question = Question("mpi: osu_latency, 8 B", WITHIN, "hockney", "OSU", fractional=True)
+    quadruples = {8: [Quadruple((190, 190), (190, 190))] * 8}
+    met = {}
+    for rounding in (0.0, line.rounding_ns / line.ns):
+        pair = SideBySide("", {8: question}, dict, dict, quadruples=quadruples, rounding={8: rounding})
+        met[rounding] = (pair.rows()[0].met, pair.rows()[0].state)
+    assert list(met.values()) == [(YES, "8 quadruples"), (INCONCLUSIVE, "8 quadruples; OSU rounds by 2.6%")]

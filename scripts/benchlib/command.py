@@ -18,7 +18,8 @@ from scripts.benchlib.contests import Series, go_round
 from scripts.benchlib.models import models
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import events, loads, null, shm, sockets
-from scripts.benchlib.place import Place
+from scripts.benchlib.osu import osu
+from scripts.benchlib.place import Choice, Place
 from scripts.benchlib.quick import quick
 from scripts.benchlib.reports import reports
 from scripts.benchlib.table import UNKNOWN, WHOLE, Row, markdown, put_between, summary
@@ -41,6 +42,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "mpi": mpi,
     "loads": loads,
     "reports": reports,
+    "osu": osu,
 }
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "repeat": repeat,
@@ -51,12 +53,12 @@ _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
 }
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
 _ALONE = "models"  # its table on the page is separate: it takes CPU time, and the machine state does not matter
-_NAMED = "reports"  # measured if it is named, in a table that is on no page
-_WHOLE = tuple(part for part in PARTS if part != _NAMED)
+_NAMED = ("reports", "osu")  # measured if they are named, in tables that are on no page
+_WHOLE = tuple(part for part in PARTS if part not in _NAMED)
 _TABLES = {
     WHOLE: tuple(part for part in _WHOLE if part != _ALONE),
     f"{WHOLE} {_ALONE}": (_ALONE,),
-    f"{WHOLE} {_NAMED}": (_NAMED,),
+    **{f"{WHOLE} {name}": (name,) for name in _NAMED},
 }
 _ROUNDS, _ROUNDS_SHORT = 30, 3
 
@@ -81,14 +83,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _read(arguments: Sequence[str]) -> argparse.Namespace:
+    but = " and ".join(_NAMED)
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Shows how fast hockney itself is, as ratios of programs measured in alternation.",
-        epilog=f"Parts: {', '.join(PARTS)}; all but {_NAMED} take 35 minutes. Leave the machine alone meanwhile.",
+        epilog=f"Parts: {', '.join(PARTS)}; all but {but} take 35 minutes. Leave the machine alone meanwhile.",
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure; all but {_NAMED} if none is named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure; all but {but} if none is named")
     parser.add_argument("--short", action="store_true", help="few repetitions: does it work, not how fast is it")
     parser.add_argument("--rounds", type=int, help=f"how often what is measured in turn is measured ({_ROUNDS})")
+    parser.add_argument("--only", metavar="NAME,…", help="for osu: benchmarks, as `hockney list osu` and imb name them")
+    for tool in ("osu", "imb"):
+        about = f"for osu: a folder with programs of {tool.upper()}, and the library they belong to; may be repeated"
+        parser.add_argument(f"--{tool}", metavar="LIBRARY=FOLDER", action="append", default=[], help=about)
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.parts if name not in PARTS]
@@ -96,6 +103,8 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error(f"no part is called {', '.join(unknown)}; there are {', '.join(PARTS)}")
     if asked.write and (asked.parts not in ([], [_ALONE]) or asked.short):
         parser.error(f"--write takes no --short and no part but {_ALONE}: a table on the page comes from one whole run")
+    if "osu" not in asked.parts and (asked.only or asked.osu or asked.imb):
+        parser.error("--only, --osu and --imb are options of the part osu")
     if asked.rounds is not None and asked.rounds < 1:
         parser.error("--rounds must be at least 1")
     asked.parts = [name for name in PARTS if name in (asked.parts or _WHOLE)]
@@ -108,6 +117,7 @@ def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str]:
     catalogue = load()
     with tempfile.TemporaryDirectory(prefix="hockney-bench-") as folder:
         place = Place(catalogue, Path(folder), short=asked.short, say=_say)
+        place.choice = Choice(tuple(filter(None, (asked.only or "").split(","))), {"osu": asked.osu, "imb": asked.imb})
         in_rounds = {name: _IN_ROUNDS[name](place) for name in asked.parts if name in _IN_ROUNDS}
         everything = [one for series in in_rounds.values() for one in series]
         rounds = asked.rounds or (_ROUNDS_SHORT if asked.short else _ROUNDS)

@@ -9,7 +9,7 @@ import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hockney.errors import HockneyError
@@ -43,6 +43,14 @@ class Shot:
     warmup: int | None = None
 
 
+@dataclass(frozen=True)
+class Choice:
+    """What the part `osu` compares: names of benchmarks, with wildcards, and folders `LIBRARY=FOLDER` by the tool."""
+
+    names: Sequence[str] = ()
+    folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
 class Place:
     """Everything that contests share. `cpus` are those of ranks 0 and 1."""
 
@@ -55,6 +63,7 @@ class Place:
         if len(set(cpus)) < 2:
             raise HockneyError("two CPUs are needed, and processes must be pinned to them, which this machine refuses")
         self.cpus = (cpus[0], cpus[1])
+        self.choice = Choice()
         self.others_cpus: list[float] = []
         self._built: dict[tuple[object, ...], Path] = {}
 
