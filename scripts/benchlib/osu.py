@@ -28,27 +28,22 @@ from hockney.units import format_bytes
 from hockney.worker.answers import MeasureAnswer
 from hockney.worker.catalogue import TransportInfo
 
-USUAL = (
-    *("osu_latency", "osu_bw", "osu_bibw", "osu_bcast", "osu_allreduce", "osu_reduce", "osu_allgather", "osu_alltoall"),
-    *("osu_gather", "osu_scatter", "osu_barrier", "osu_reduce_scatter"),
-    *("IMB-MPI1:PingPong", "IMB-MPI1:PingPing", "IMB-MPI1:Sendrecv", "IMB-MPI1:Exchange", "IMB-MPI1:Uniband"),
-    *("IMB-MPI1:Bcast", "IMB-MPI1:Allreduce", "IMB-MPI1:Reduce", "IMB-MPI1:Allgather", "IMB-MPI1:Alltoall"),
-    *("IMB-MPI1:Gather", "IMB-MPI1:Scatter", "IMB-MPI1:Barrier", "IMB-MPI1:Reduce_scatter"),
-)
-"""Measured if none is named."""
-
+_COLLECTIVES = "bcast allreduce reduce allgather alltoall gather scatter barrier reduce_scatter"
+_MESSAGES = ("PingPong", "PingPing", "Sendrecv", "Exchange", "Uniband")
+_OSU = ("osu_latency", "osu_bw", "osu_bibw", *(f"osu_{name}" for name in _COLLECTIVES.split()))
+_USUAL = (*_OSU, *_MESSAGES, *map(str.capitalize, _COLLECTIVES.split()))  # if none is named
 _SIZES = (8, 1 << 10, 1 << 16)
 _RANKS = 2
-_NEAR = 0.02
+_TARGET = Target("0.98–1.02 × the tool", low=0.98, high=1.02)
 _EXACT = 0.001  # a rounding that the table does not mention
-_REPETITIONS, _OF_WINDOWS, _SHORT = 5_000, 200, 100
+_REPETITIONS, _OF_WINDOWS, _SHORT = 1_000, 100, 100
 _RANK = "${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$PMI_RANK}}"
-# Of patterns in which all ranks are timed IMB shows the slowest rank's speed, and the mean of the others' times.
+# Where all ranks are timed, IMB shows the slowest one's speed of these, and a mean time of the others.
 _BY_THE_SLOWEST = ("ring", "pingping", "putring", "getring")
 
 
 class Line(NamedTuple):
-    """A line of a tool's table, in ns per message or operation; `rounding_ns`: half a unit of its last digit."""
+    """A figure in ns per message or operation; `rounding_ns`: half a unit of its last digit."""
 
     ns: float
     rounding_ns: float
@@ -61,12 +56,12 @@ class Pair:
     tool: str
     name: str
     series: NamedSeries
-    info: TransportInfo
+    library: str
     program: Path
 
     @property
     def transport(self) -> str:
-        return f"{self.info.name}{(self.series.transports or ('mpi',))[0].removeprefix('mpi')}"
+        return self.library + (self.series.transports or ("mpi",))[0].removeprefix("mpi")
 
     @property
     def options(self) -> dict[str, str]:
@@ -164,13 +159,13 @@ def osu(place: Place) -> list[Series]:
     if not pairs:
         what = f"osu: {', '.join(place.choice.names) or 'any benchmark'}"
         why = "no program of that name is beside an MPI or in a given folder (--osu, --imb)"
-        return [Absent("osu", what, _target("OSU"), why)]
+        return [Absent("osu", what, _TARGET, why)]
     return [_contest(place, pair) for pair in pairs]
 
 
 def _pairs(place: Place) -> Iterator[Pair]:
     known = [name for tool in tools().values() for name in tool.benchmarks]
-    wanted = {name for word in place.choice.names or USUAL for name in _matching(word, known)}
+    wanted = {name for word in place.choice.names or _USUAL for name in _matching(word, known)}
     for info in place.mpis():
         for tool, folder in _folders(place, info):
             programs = {path.name: path for path in folder.rglob(f"{tool}*" if tool == "osu" else "IMB-*")}
@@ -178,13 +173,13 @@ def _pairs(place: Place) -> Iterator[Pair]:
                 program = programs.get(name.partition(":")[0])
                 fits = series.ranks == (_RANKS,) and (tool == "osu" or "overlap" not in series.options)
                 if name in wanted and fits and program is not None:
-                    pair = Pair(tool, name, series, info, program)
+                    pair = Pair(tool, name, series, info.name, program)
                     if pair.transport in place.catalogue.transports:
                         yield pair
 
 
 def _matching(word: str, known: Sequence[str]) -> list[str]:
-    found = fnmatch.filter(known, word) or fnmatch.filter(known, f"*:{word}")
+    found = fnmatch.filter(known, word) or fnmatch.filter(known, f"IMB-MPI1:{word}")
     if not found:
         raise unknown("benchmark", word, known)
     return found
@@ -194,20 +189,17 @@ def _folders(place: Place, info: TransportInfo) -> Iterator[tuple[str, Path]]:
     """Each tool with the folder of its programs for a library: those given, and that of the library's own programs."""
     names = [one.name for one in place.mpis()]
     for tool, words in place.choice.folders.items():
-        for word in words:
-            library, _, path = word.partition("=")
-            if not path or not Path(path).is_dir():
-                raise UsageError(f"--{tool} {word}: must be LIBRARY=FOLDER, with a folder that exists")
+        for library, is_given, path in (word.partition("=") for word in words):
+            if not is_given or not Path(path).is_dir():
+                raise UsageError(
+                    f"--{tool} {library}{is_given}{path}: must be LIBRARY=FOLDER, and the folder must exist"
+                )
             if library not in names:
                 raise unknown("library", library, names)
             if library == info.name:
-                yield tool, Path(path)
+                yield tool, Path(path).resolve()
     if info.library is not None:
         yield "imb", info.library.program.parent
-
-
-def _target(tool: str) -> Target:
-    return Target(f"0.98–1.02 × {tool}", low=1 - _NEAR, high=1 + _NEAR)
 
 
 def _contest(place: Place, pair: Pair) -> Contest:
@@ -222,7 +214,7 @@ def _contest(place: Place, pair: Pair) -> Contest:
             return {size: pair.time_of(measure(session, pair.series.pattern, shot, options)) for size, shot in shots}
 
     def theirs() -> Measured:
-        lines = tool_lines(place.mpiexec(pair.info.name, _command(place, pair, repetitions)))
+        lines = tool_lines(place.mpiexec(pair.library, _command(place, pair, repetitions)))
         if pair.sizes == (0,):
             lines = dict(zip((0,), lines.values(), strict=False))
         if absent := [format_bytes(size) for size in pair.sizes if size not in lines]:
@@ -232,11 +224,11 @@ def _contest(place: Place, pair: Pair) -> Contest:
         return {size: lines[size].ns for size in pair.sizes}
 
     def question(size: int) -> Question:
-        what = f"{pair.info.name}: {pair.name}" + (f", {format_bytes(size)}" if size else "")
-        return Question(what, _target(title), "hockney", title, size if pair.is_rate else 0, fractional=True)
+        what = f"{pair.library}: {pair.name}" + (f", {format_bytes(size)}" if size else "")
+        return Question(what, _TARGET, "hockney", title, size if pair.is_rate else 0, fractional=True)
 
     questions = {size: question(size) for size in pair.sizes}
-    return SideBySide(f"{pair.info.name} {pair.name}", questions, ours, theirs, rounding=rounding)
+    return SideBySide(f"{pair.library} {pair.name}", questions, ours, theirs, rounding=rounding)
 
 
 def _command(place: Place, pair: Pair, repetitions: int) -> list[str]:
