@@ -117,7 +117,7 @@ def unknown_facts(templates: Any) -> Iterator[str]:
             parts.append(text)
         else:
             texts += text.values() if isinstance(text, dict) else text
-    return (name for part in parts for name in re.findall(r"{(\w+)", part) if name not in known)
+    return (name for part in parts for name in re.findall(r"{(?:value_of_|ends_of_)?(\w+)", part) if name not in known)
 
 
 def codes_of(call: str, place: int) -> set[str]:

@@ -174,6 +174,9 @@ def _filled(template: str, facts: Mapping[str, Any], about: Subject | None = Non
     if about is not None:
         of_subject = {"transport": about.transport, "pattern": about.pattern, "state": about.state}
         facts = {**of_subject, **({} if about.ranks is None else {"ranks": about.ranks}), **facts}
+    for name, fact in [(name, fact) for name, fact in facts.items() if isinstance(fact, Estimate)]:
+        ends = f"{_unit(name)[1](fact.low)}-{_unit(name)[1](fact.high)}"
+        facts = {**facts, f"value_of_{name}": fact.value, f"ends_of_{name}": ends}
     return next(filter(None, (_alternative(each, facts) for each in template.split("|"))), "")
 
 

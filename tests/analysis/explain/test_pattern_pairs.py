@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Finding, as_warned
 from hockney.errors import Fix
 from hockney.model import Warning_
-from hockney.report.findings import evidence_of, title_of
+from hockney.report.findings import evidence_of, sentence_of, title_of
 from hockney.stats.fit import Estimate
 
 
@@ -187,6 +188,57 @@ def test_a_broadcast_slower_than_messages() -> None:
 )
 def test_patterns_timed_differently_are_not_compared(curves: tuple[MeasuredCurve, ...]) -> None:
     not_checked("collectives and their parts", reading(*curves))
+
+
+def test_a_collective_has_one_finding_with_the_best_algorithm_and_the_sizes_around_its_worst() -> None:
+    """Slow from 4 KiB to 16 KiB, most at 8 KiB; at 64 B another algorithm is faster."""
+    factors = {4096: 1.3, 8192: 1.8, 16384: 1.3}
+
+    def by(algorithm: str, time_ns: Callable[[int], float]) -> MeasuredCurve:
+        options = {"algorithm": algorithm}
+        return curve(time_ns, "allgather", MPI, ranks=4, options=options, algorithm=algorithm)
+
+    native = by("native", lambda size: 2000 * factors.get(size, 1.0))
+    ring = by("ring", lambda size: 2000 if size >= 1024 else 4000)
+    bruck = by("bruck", lambda size: 2200 if size != 64 else 1600)
+    (slow,) = slower(native, bruck, ring)
+    assert slow.subject.sizes_bytes == (64, 4096, 8192, 16384)
+    assert {name: fact for name, fact in slow.facts.items() if name.endswith("_bytes")} == {
+        "size_bytes": 8192,
+        "first_bytes": 4096,
+        "last_bytes": 16384,
+        "others_bytes": [64],
+    }
+    assert sentence_of(slow) == (
+        "allgather at 4 KiB to 16 KiB slower than ring over the same library. At 8 KiB among 4, it takes 1.80 times "
+        "(1.78-1.82) as long as ring over its messages: 3.60 us ±1%, not 2.00 us ±1%. It is slower "
+        "than others at 64 B, too."
+    )
+
+
+@pytest.mark.parametrize(
+    ("transport", "pattern_name", "form", "variable"),
+    [
+        ("mpi@openmpi-4.1.4", "allgather", None, "OMPI_MCA_coll_tuned_allgather_algorithm"),
+        ("mpi@openmpi-4.1.4", "reduce_scatter", "blocking", "OMPI_MCA_coll_tuned_reduce_scatter_algorithm"),
+        ("mpi@openmpi-4.1.4", "gatherv", None, None),
+        ("mpi@openmpi-4.1.4", "neighbor_alltoall", None, None),
+        ("mpi@openmpi-4.1.4", "allgather", "nonblocking", None),
+        ("mpi@mpich-5.0.2", "gatherv", None, "MPIR_CVAR_GATHERV_INTRA_ALGORITHM"),
+        ("mpi@mpich-5.0.2", "neighbor_alltoall", None, "MPIR_CVAR_NEIGHBOR_ALLTOALL_INTRA_ALGORITHM"),
+        ("mpi@mpich-5.0.2", "reduce_local", None, None),
+        ("shmem@openmpi-4.1.4", "allgather", None, None),
+    ],
+)
+def test_a_setting_is_named_where_the_library_has_it(
+    transport: str, pattern_name: str, form: str | None, variable: str | None
+) -> None:
+    def by(algorithm: str, start_ns: float) -> MeasuredCurve:
+        options = {"algorithm": algorithm, **({} if form is None else {"form": form})}
+        return pattern(pattern_name, start_ns, ranks=4, transport=transport, options=options, algorithm=algorithm)
+
+    (slow,) = slower(by("native", 900), by("ring", 500))
+    assert (slow.fix and str(slow.fix.facts["variable"]).rpartition(" ")[2]) == variable
 
 
 def test_a_point_slower_than_several_of_its_parts_counts_once() -> None:

@@ -12,10 +12,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hockney.analysis.explain.curve import MeasuredCurve, Reading, is_like, subject_of
+from hockney.analysis.explain.curve import MeasuredCurve, Options, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.errors import Fix
+from hockney.model import pattern_text
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
 
@@ -106,14 +107,25 @@ def _compared(curve: MeasuredCurve) -> dict[str, str]:
 
 # ---- collectives and their parts -------------------------------------------------------------------------------------
 
-# The variable that chooses an algorithm (of a collective in lower and in upper case), and the command that lists them:
-# none of MPICH, whose `mpivars` prints hundreds of variables.
+# Collectives whose algorithm is a setting of both libraries, and of MPICH alone.
+_SET_IN_BOTH = frozenset(
+    "allgather allgatherv allreduce alltoall alltoallv barrier bcast exscan gather "
+    "reduce reduce_scatter reduce_scatter_block scan scatter".split()
+)
+_NEIGHBORS = frozenset(f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"))
+# The variable that chooses an algorithm (of a collective in lower and in upper case), which there is for these, and the
+# command that lists them: none of MPICH, whose `mpivars` prints hundreds of variables.
 _CHOICES = {
     "mpi@openmpi": (
         "OMPI_MCA_coll_tuned_use_dynamic_rules=1 and OMPI_MCA_coll_tuned_{0}_algorithm",
+        _SET_IN_BOTH,
         "{folder}ompi_info --param coll tuned --level 9",
     ),
-    "mpi@mpich": ("MPIR_CVAR_{1}_INTRA_ALGORITHM", ""),
+    "mpi@mpich": (
+        "MPIR_CVAR_{1}_INTRA_ALGORITHM",
+        _SET_IN_BOTH | _NEIGHBORS | {"alltoallw", "gatherv", "scatterv"},
+        "",
+    ),
 }
 # Algorithms that are made of other collectives of the library; all others are made of its messages.
 _OF_COLLECTIVES = frozenset(
@@ -144,21 +156,31 @@ class _Made:
 
 
 def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
-    """Find collectives that are 5 % slower than their parts, each at the size with the largest factor."""
+    """Find collectives that are 5 % slower than their parts: one finding for each, with what is faster."""
     made = [*_by_algorithm(reading), *_barriers(reading)]
     if not made:
         return NotChecked(Absence.NOT_MEASURED, why="two algorithms")
-    slower: dict[tuple[str, str, str], list[_Made]] = {}
+    slower: dict[tuple[str, str], list[_Made]] = {}
     for point in made:
         if point.ratio.low > 1.05:
-            slower.setdefault((point.curve.transport, point.curve.name, point.parts), []).append(point)
+            slower.setdefault((point.curve.transport, point.curve.name), []).append(point)
     return [_finding(points, reading) for points in slower.values()]
 
 
 def _finding(points: list[_Made], reading: Reading) -> Finding:
-    worst = max(points, key=lambda point: point.ratio.value)
+    """The largest factor that is certain, and all sizes around it at which the same algorithm is faster."""
+    worst = max(points, key=lambda point: point.ratio.low)
+    curve = worst.curve
+    by_it = {point.bytes for point in points if (point.curve, point.algorithm) == (curve, worst.algorithm)}
+    runs = [tuple(run) for _, run in itertools.groupby(curve.sizes, by_it.__contains__)]
+    around = next((run for run in runs if worst.bytes in run), (worst.bytes,))
+    slow = tuple(sorted({point.bytes for point in points}))
+    others = [size for size in slow if size not in around]
     facts = {
-        **({"size_bytes": worst.bytes} if worst.bytes else {}),
+        "operation": pattern_text(curve.pattern, _options(curve)),
+        **({"size_bytes": worst.bytes, "first_bytes": around[0]} if worst.bytes else {}),
+        **({"last_bytes": around[-1]} if len(around) > 1 else {}),
+        **({"others_bytes": others} if others else {}),
         "time_ns": worst.time_ns,
         "parts": worst.parts,
         **({"algorithm": worst.algorithm} if worst.algorithm else {}),
@@ -166,16 +188,15 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         "slower_ratio": worst.ratio,
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
-    subject = subject_of(worst.curve, tuple(sorted({point.bytes for point in points})))
-    fix = _choose(worst.curve, reading.launchers.get(worst.curve.transport, ""))
-    return Finding("slower than its parts", subject, facts, "", fix, worst.ratio.value - 1)
+    fix = _choose(curve, reading.launchers.get(curve.transport, ""))
+    return Finding("slower than its parts", subject_of(curve, slow), facts, "", fix, worst.ratio.value - 1)
 
 
 def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:
-    """The fix that chooses another algorithm, and lists them if possible; None for other libraries."""
+    """The fix that chooses another algorithm, and lists them if possible; None where there is no such setting."""
     name = curve.pattern
-    for library, (variable, command) in _CHOICES.items():
-        if curve.transport.startswith(library):
+    for library, (variable, collectives, command) in _CHOICES.items():
+        if curve.transport.startswith(library) and name in collectives and curve.option("form") in (None, "blocking"):
             argv = tuple(own_command(command, launcher).split())
             facts = {"variable": variable.format(name, name.upper())}
             return Fix("list algorithms" if argv else "choose algorithm", argv, facts)
@@ -197,8 +218,8 @@ def _by_algorithm(reading: Reading) -> Iterator[_Made]:
                 yield _Made(whole, point.bytes, point.time_ns, time * blocks, algorithm)
 
 
-def _options(curve: MeasuredCurve) -> list[tuple[str, str]]:
-    return [(name, value) for name, value in curve.options if name != "algorithm"]
+def _options(curve: MeasuredCurve) -> Options:
+    return tuple((name, value) for name, value in curve.options if name != "algorithm")
 
 
 def _barriers(reading: Reading) -> Iterator[_Made]:
