@@ -108,11 +108,11 @@ def _compared(curve: MeasuredCurve) -> dict[str, str]:
 # ---- collectives and their parts -------------------------------------------------------------------------------------
 
 # Collectives whose algorithm is a setting of both libraries, and of MPICH alone.
-_SET_IN_BOTH = frozenset(
-    "allgather allgatherv allreduce alltoall alltoallv barrier bcast exscan gather "
-    "reduce reduce_scatter reduce_scatter_block scan scatter".split()
-)
-_NEIGHBORS = frozenset(f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"))
+_SET_IN_BOTH = {
+    *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "exscan", "gather"),
+    *("reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter"),
+}
+_NEIGHBORS = {f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")}
 # The variable that chooses an algorithm (of a collective in lower and in upper case), which there is for these, and the
 # command that lists them: none of MPICH, whose `mpivars` prints hundreds of variables.
 _CHOICES = {
