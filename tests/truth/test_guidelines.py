@@ -32,7 +32,7 @@ def planted(mpi: Library, folder: Path) -> dict[str, str]:
 
 def slower(mpi: Library, store: Path, **variables: str) -> Finding | None:
     """What a run says of the library's allgather. It is asked directly: of a busy machine `explain` says only that."""
-    words = ("run", "allgather", "-t", f"mpi@{mpi.id}", "-n", "2", "--bytes", _SIZES, "--quiet")
+    words = ("run", "allgather", "-t", mpi.id, "-n", "2", "--bytes", _SIZES, "--quiet")
     limits = ("--time", "60s", "--launches", "1", "--precision", "10%", "-o", "algorithm=native,ring,parts")
     command = argv(store, *words, *limits)
     done = subprocess.run(
