@@ -19,9 +19,14 @@ static const plant_t *planted(void)
     static plant_t plant;
     if (plant.times == 0) {
         const char *asked = getenv("HOCKNEY_SLOW");
-        if (asked == NULL ||
-            sscanf(asked, "%31s %d %d %lf", plant.call, &plant.least, &plant.most, &plant.times) != 4) {
-            plant = (plant_t){"", 0, 0, 1};
+        const size_t len = asked != NULL ? strcspn(asked, " ") : 0;
+        plant = (plant_t){.times = 1};
+        if (len > 0 && len < sizeof plant.call) {
+            char *rest = NULL;
+            memcpy(plant.call, asked, len);
+            plant.least = (int)strtol(asked + len, &rest, 10);
+            plant.most = (int)strtol(rest, &rest, 10);
+            plant.times = strtod(rest, NULL);
         }
     }
     return &plant;
