@@ -106,8 +106,11 @@ static void test_warmup_is_made_before_the_samples_and_in_none_of_them(void)
         command.option[i] = hk_patterns[command.pattern]->option[i].fallback;
     }
     static _Alignas(16) unsigned char state[1024];
+    unsigned char in[256] = {0}, out[256] = {0};
     hk_run_t run = hk_run_of(&ctx, &command);
     run.state = state;
+    run.in = in;
+    run.out = out;
     CHECK(run.pattern->plan(&run).state_bytes <= sizeof state && run.pattern->prepare(&run) == HK_OK);
     static const uint64_t steps_ns[] = {10, 10, 100, 200, 400, 7};
     forget();
