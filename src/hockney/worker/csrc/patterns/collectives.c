@@ -38,13 +38,14 @@ enum { ARRIVAL_US_MAX = 1000000, GROUPS_MAX = 2048, TESTS_MAX = 10000 };
     .repeat = hk_collective_repeat, .counter = hk_collective_counter
 #define HOOKS_DATA HOOKS, .grain = hk_collective_grain, .fill = hk_collective_fill, .expected = hk_collective_expected
 #define MESSAGES .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING, .ranks_min = 2
-#define SHARED HOOKS, MESSAGES
 #define SHARED_DATA HOOKS_DATA, MESSAGES
 #define SHARED_REDUCTION SHARED_DATA, .grain_bytes = 8
 // clang-format on
 
 const hk_pattern_t hk_pattern_barrier = {
-    SHARED,
+    HOOKS,
+    .needs = HK_CAP_SEND, /* a token at a time */
+    .ranks_min = 2,
     .name = "barrier",
     .summary = "no rank continues before all have arrived",
     .operation = HK_BARRIER,
