@@ -17,7 +17,7 @@ enum { ARRIVAL_US_MAX = 1000000, GROUPS_MAX = 2048, TESTS_MAX = 10000 };
     {"start", "stream|barrier|window", HK_START_STREAM, 0, 0,                                                   \
      "back to back, after a barrier, or at a common time on compared clocks"},                                  \
     {"time", "slowest|mean|root", 0, 0, 0, "whose time counts"},                                                \
-    {"arrival_us", NULL, 0, 0, ARRIVAL_US_MAX, "each rank comes late by a random time of up to so many us"}
+    {"arrival_us", NULL, 0, 0, ARRIVAL_US_MAX, "delay of each rank before its call: random, up to this, in us; not timed"}
 #define OPTION_DATA                                                                                             \
     {"data", "warm|fresh", 0, 0, 0, "fresh: other buffers in each repetition, more than the caches hold"}
 #define OPTION_ROOT {"root", NULL, 0, 0, 4095, "the rank that gives or gets all"}

@@ -210,7 +210,7 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
         return false;
     }
     if (call->operation == HK_REDUCE_LOCAL && call->form != HK_BLOCKING) {
-        (void)snprintf(why, len, "reduce_local but a blocking one");
+        (void)snprintf(why, len, "reduce_local that is not blocking");
         return false;
     }
     if (hk_mpi_type(call->type) == MPI_DATATYPE_NULL) {
@@ -222,7 +222,7 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
                        hk_type_names[call->type]);
         return false;
     }
-    (void)snprintf(why, len, "%s of so many bytes: counts and places are 32 bits wide", name);
+    (void)snprintf(why, len, "%s of %zu B on %d ranks: counts are 32 bits wide", name, call->bytes, call->size);
     return largest / (hk_is_vector(call->operation) ? 1 : (size_t)(call->size > 0 ? call->size : 1)) <= INT_MAX;
 }
 

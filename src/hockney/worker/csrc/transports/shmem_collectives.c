@@ -152,7 +152,7 @@ bool hk_shmem_has_call(const hk_transport_t *tp, const hk_call_t *call, char *wh
         return false;
     }
     if (call->form != HK_BLOCKING) {
-        (void)snprintf(why, len, "%s but a blocking one", name);
+        (void)snprintf(why, len, "%s that is not blocking", name);
         return false;
     }
     if (call->in_place) {
