@@ -109,7 +109,7 @@ def test_a_shell_completes_commands_options_and_words(hockney: Installed) -> Non
 
     assert {"import", "export", "run"} <= completed("hockney ")
     assert completed("hockney export --p") == {"--parquet"}
-    assert completed("hockney import x --pattern pingp") == {"pingpong"}
+    assert completed("hockney import x --pattern pingpo") == {"pingpong"}
     assert completed("hockney show la") == {"last", "last~1"}
 
 
