@@ -43,7 +43,7 @@ SCREENS: list[tuple[str, ...]] = [
      "--new-env", "HOME=/nowhere"),
     # Errors with a remedy.
     ("show", "77"), ("show", "last~99"), ("run", "nosuch"), ("run", "pingpong", "-t", "nosuch"), ("run", "health"),
-    ("run", "allgather"), ("run", "pingpong", "-t", "sim"), ("run", "pingpong", "--machine", "nosuch"), ("pingpong",),
+    ("run", "pingpong", "-t", "sim"), ("run", "pingpong", "--machine", "nosuch"), ("pingpong",),
     ("help",), ("health",), ("check",), ("run", "--resume", "7"), ("report", "last", "-o", "r.svg"),
     ("explain", "--machine", "gpmimd"), ("predict", "alltoall", "--from", "6", "-n", "8", "--bytes", "8"),
     ("predict", "alltoall", "--from", "base", "-n", "8", "--bytes", "8"), ("export", "6", "--simgrid"),
