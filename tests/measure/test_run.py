@@ -258,7 +258,7 @@ def test_sizes_that_the_first_launch_adds_are_measured_in_all(
         return [1024 + 512 * len(display.launches)]
 
     monkeypatch.setattr("hockney.measure.refinement.sizes_to_add", another_in_each_launch)
-    asked: dict[str, Any] = {"precision": 1e-6, "time_s": 0.6, "refine": frozenset(map(curve_of, points))}
+    asked: dict[str, Any] = {"precision": 0.9, "time_s": 60, "refine": frozenset(map(curve_of, points))}
     outcome = measure(catalogue, tmp_path / "r.db", *points, display=display, launches=2, **asked)
     with Store.open(tmp_path / "r.db") as store:
         series = {member.point.bytes: member for member in Run(store, outcome.run_id).series}
