@@ -1,5 +1,7 @@
 /* Collective patterns on a library of this test: if other ranks may write into `in` early, each repetition has another
- * one than the repetition before it, also across batches; the library is asked once, and told when it is over. */
+ * one than the repetition before it, also across batches; the library is asked once, and told when it is over. Of an
+ * operation by two others, the first is dropped if the second cannot be made. */
+#include <stddef.h>
 #include <string.h>
 
 #include "check.h"
@@ -10,7 +12,7 @@ enum { SIZE_BYTES = 64, REPS = 5, ROOM = 8192 };
 typedef struct calls {
     hk_ctx_t base;
     const unsigned char *in[REPS];
-    int count, made, dropped;
+    int count, made, dropped, fails_at; /* fails_at: this call of make_call does */
 } calls_t;
 
 static hk_status_t note(hk_ctx_t *ctx, hk_call_t *call)
@@ -24,39 +26,66 @@ static hk_status_t note(hk_ctx_t *ctx, hk_call_t *call)
 static bool has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
 {
     (void)tp, (void)why, (void)len;
-    return call->operation == HK_ALLREDUCE && call->form == HK_BLOCKING;
+    return call->operation != HK_BARRIER && call->form == HK_BLOCKING;
+}
+
+enum { OWN_BYTES = 40 };
+
+static size_t call_bytes(const hk_call_t *call)
+{
+    (void)call;
+    return OWN_BYTES;
 }
 
 static hk_status_t make_call(hk_ctx_t *ctx, hk_call_t *call)
 {
     calls_t *calls = (calls_t *)(void *)ctx;
-    calls->made++;
+    if (++calls->made == calls->fails_at) {
+        calls->made--;
+        return HK_ERR_SYSTEM;
+    }
+    CHECK((uintptr_t)call->own % _Alignof(max_align_t) == 0);
+    for (size_t i = 0; i < OWN_BYTES; i++) {
+        CHECK(((const unsigned char *)call->own)[i] == 0);
+    }
+    memset(call->own, 1, OWN_BYTES);
     call->run = note;
-    call->own = ctx;
     return HK_OK;
 }
 
 static void drop_call(hk_ctx_t *ctx, hk_call_t *call)
 {
     ((calls_t *)(void *)ctx)->dropped++;
-    call->own = NULL;
+    memset(call->own, 0, OWN_BYTES);
 }
 
-static void check_places(const hk_pattern_t *allreduce, bool separate)
+static unsigned char out[ROOM], in[ROOM];
+static _Alignas(16) unsigned char state[ROOM];
+
+/* A run over this library, planned; algorithm: the number of its word. */
+static hk_run_t begin(calls_t *calls, const hk_pattern_t *allreduce, int algorithm)
 {
-    static unsigned char out[ROOM], in[ROOM];
-    static _Alignas(16) unsigned char state[ROOM];
-    const hk_transport_t tp = {
-        .writes_early = separate, .has_call = has_call, .make_call = make_call, .drop_call = drop_call};
-    calls_t calls = {.base = {.tp = &tp, .size = 3}};
-    hk_run_t run = {.ctx = &calls.base, .pattern = allreduce, .bytes = SIZE_BYTES, .out = out, .in = in};
+    hk_run_t run = {.ctx = &calls->base, .pattern = allreduce, .bytes = SIZE_BYTES, .out = out, .in = in};
     for (size_t i = 0; i < HK_OPTIONS_MAX; i++) {
         run.option[i] = allreduce->option[i].fallback;
     }
+    run.option[0] = algorithm;
     memset(state, 0, sizeof state);
     run.state = state;
     const hk_plan_t plan = allreduce->plan(&run);
     CHECK(plan.in_bytes <= ROOM && plan.state_bytes <= ROOM && plan.out_bytes <= ROOM);
+    return run;
+}
+
+static void check_places(const hk_pattern_t *allreduce, bool separate)
+{
+    const hk_transport_t tp = {.writes_early = separate,
+                               .has_call = has_call,
+                               .call_bytes = call_bytes,
+                               .make_call = make_call,
+                               .drop_call = drop_call};
+    calls_t calls = {.base = {.tp = &tp, .size = 3}};
+    hk_run_t run = begin(&calls, allreduce, 0);
     CHECK(allreduce->prepare(&run) == HK_OK && calls.made == 1);
     for (int batch = 1; calls.count < REPS; batch = 2) { /* batches of an odd and of an even number */
         hk_expected_t expected;
@@ -64,10 +93,22 @@ static void check_places(const hk_pattern_t *allreduce, bool separate)
         CHECK(allreduce->expected(&run, 0, &expected) && in + expected.in_offset == calls.in[calls.count - 1]);
     }
     for (int i = 0; i < REPS; i++) {
-        CHECK(calls.in[i] + SIZE_BYTES <= in + plan.in_bytes);
+        CHECK(calls.in[i] + SIZE_BYTES <= in + allreduce->plan(&run).in_bytes);
         CHECK(i == 0 || (calls.in[i] != calls.in[i - 1]) == separate);
     }
     CHECK(allreduce->finish(&run) == HK_OK && calls.dropped == 1);
+}
+
+static void check_failure(const hk_pattern_t *allreduce, int fails_at)
+{
+    enum { PARTS = 6 };
+    const hk_transport_t tp = {
+        .has_call = has_call, .call_bytes = call_bytes, .make_call = make_call, .drop_call = drop_call};
+    calls_t calls = {.base = {.tp = &tp, .size = 3}, .fails_at = fails_at};
+    hk_run_t run = begin(&calls, allreduce, PARTS);
+    CHECK((allreduce->prepare(&run) == HK_OK) == (fails_at == 0));
+    CHECK(fails_at > 0 || allreduce->finish(&run) == HK_OK);
+    CHECK(calls.made == (fails_at == 0 ? 2 : fails_at - 1) && calls.dropped == calls.made);
 }
 
 int main(void)
@@ -75,5 +116,8 @@ int main(void)
     extern const hk_pattern_t hk_pattern_allreduce;
     check_places(&hk_pattern_allreduce, true);
     check_places(&hk_pattern_allreduce, false);
+    for (int fails_at = 0; fails_at <= 2; fails_at++) {
+        check_failure(&hk_pattern_allreduce, fails_at);
+    }
     return 0;
 }

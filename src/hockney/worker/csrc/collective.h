@@ -118,7 +118,7 @@ typedef struct hk_call {
     hk_status_t (*run)(hk_ctx_t *ctx, struct hk_call *call);
     hk_status_t (*wait)(hk_ctx_t *ctx, struct hk_call *call);
     hk_status_t (*test)(hk_ctx_t *ctx, struct hk_call *call, bool *is_done_p);
-    void *own; /* the transport's */
+    void *own; /* the transport's: call_bytes of it */
 } hk_call_t;
 
 /* The job's rank that is this rank of the group. */

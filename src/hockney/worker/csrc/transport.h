@@ -379,8 +379,12 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
      * Optional: absent means that it has none. */
     bool (*has_call)(const struct hk_transport *tp, const struct hk_call *call, char *why, size_t len);
 
-    /* Prepare the call for its repetitions, untimed, on all ranks: sets run, wait, test and own. drop_call releases
-     * what it created. Required with has_call. */
+    /* The room that the call needs at `own`. The caller gives it, all zeros and aligned as by malloc: a rank without
+     * memory has failed before any waits for it in make_call. Required with has_call. */
+    size_t (*call_bytes)(const struct hk_call *call);
+
+    /* Prepare the call for its repetitions, untimed, on all ranks: sets run, wait and test. On error nothing is left;
+     * else drop_call releases what it created. Required with has_call. */
     hk_status_t (*make_call)(hk_ctx_t *ctx, struct hk_call *call);
     void (*drop_call)(hk_ctx_t *ctx, struct hk_call *call);
 

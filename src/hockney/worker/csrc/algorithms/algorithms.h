@@ -113,9 +113,11 @@ typedef struct hk_algorithm {
 /* The algorithms of an operation, in the order of the table; ends with a NULL name. */
 const hk_algorithm_t *hk_algorithms_of(hk_operation_t operation);
 
-/* The same operation by parts: whether the library has them, made of the call's buffers, and dropped. */
+/* The same operation by parts: whether the library has them, the room for them at `own`, made of the call's buffers
+ * (on error nothing is left), and dropped. */
 bool hk_parts_fit(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm, char *why,
                   size_t len);
+size_t hk_parts_bytes(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm);
 hk_status_t hk_parts_make(hk_ctx_t *ctx, hk_call_t *call, const hk_algorithm_t *algorithm);
 void hk_parts_drop(hk_ctx_t *ctx, hk_call_t *call);
 

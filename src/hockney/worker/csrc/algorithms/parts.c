@@ -1,13 +1,12 @@
 /* An operation by others of the same library: it should not be slower than those (J. L. Traeff, W. Gropp and R. Thakur,
  * Self-consistent MPI performance guidelines, 2010). */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "algorithms.h"
 
 typedef struct parts {
     hk_call_t call[2];
-    int count;
+    int made, count; /* count: of those that this rank calls */
     void *copy_to; /* after them; NULL: nothing */
     const void *copy_from;
     size_t copy_bytes;
@@ -31,13 +30,19 @@ static int count_of(const hk_algorithm_t *algorithm)
     return algorithm->parts[1] != HK_NO_OPERATION ? 2 : 1;
 }
 
+static hk_call_t part_of(const hk_call_t *call, const hk_algorithm_t *algorithm, int i)
+{
+    hk_call_t part = *call;
+    part.operation = algorithm->parts[i];
+    return part;
+}
+
 bool hk_parts_fit(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm, char *why,
                   size_t len)
 {
     char lacks[160];
     for (int i = 0; i < count_of(algorithm); i++) {
-        hk_call_t part = *call;
-        part.operation = algorithm->parts[i];
+        const hk_call_t part = part_of(call, algorithm, i);
         (void)snprintf(lacks, sizeof lacks, "%s of its own", hk_operation_names[part.operation]);
         if (tp->has_call == NULL || !tp->has_call(tp, &part, lacks, sizeof lacks)) {
             (void)snprintf(why, len, "algorithm=%s is made of the library's own operations, and %s has no %s",
@@ -102,35 +107,49 @@ static void connect(const hk_call_t *call, parts_t *parts)
     }
 }
 
+/* Whole units of every alignment. */
+static size_t room_of(size_t size_bytes)
+{
+    return (size_bytes + sizeof(hk_req_t) - 1) / sizeof(hk_req_t) * sizeof(hk_req_t);
+}
+
+size_t hk_parts_bytes(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm)
+{
+    size_t sum = room_of(sizeof(parts_t));
+    for (int i = 0; i < count_of(algorithm); i++) {
+        const hk_call_t part = part_of(call, algorithm, i);
+        sum += room_of(tp->call_bytes(&part));
+    }
+    return sum;
+}
+
 hk_status_t hk_parts_make(hk_ctx_t *ctx, hk_call_t *call, const hk_algorithm_t *algorithm)
 {
-    const int made = count_of(algorithm);
-    parts_t *parts = calloc(1, sizeof *parts);
-    if (parts == NULL) {
-        return hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
-    }
-    parts->count = made;
-    for (int i = 0; i < made; i++) {
-        parts->call[i] = *call;
-        parts->call[i].operation = algorithm->parts[i];
+    parts_t *parts = call->own;
+    unsigned char *room = (unsigned char *)call->own + room_of(sizeof *parts);
+    hk_status_t status = HK_OK;
+    parts->count = count_of(algorithm);
+    for (int i = 0; i < count_of(algorithm); i++) {
+        parts->call[i] = part_of(call, algorithm, i);
+        parts->call[i].own = room;
+        room += room_of(ctx->tp->call_bytes(&parts->call[i]));
     }
     connect(call, parts);
-    call->own = parts;
     call->run = run_parts;
-    for (int i = 0; i < made; i++) {
-        HK_TRY(ctx->tp->make_call(ctx, &parts->call[i]));
+    for (int i = 0; i < count_of(algorithm) && status == HK_OK; i++) {
+        status = ctx->tp->make_call(ctx, &parts->call[i]);
+        parts->made += status == HK_OK;
     }
-    return HK_OK;
+    if (status != HK_OK) {
+        hk_parts_drop(ctx, call);
+    }
+    return status;
 }
 
 void hk_parts_drop(hk_ctx_t *ctx, hk_call_t *call)
 {
     parts_t *parts = call->own;
-    for (int i = 1; i >= 0; i--) {
-        if (parts->call[i].own != NULL) {
-            ctx->tp->drop_call(ctx, &parts->call[i]);
-        }
+    while (parts->made > 0) {
+        ctx->tp->drop_call(ctx, &parts->call[--parts->made]);
     }
-    free(parts);
-    call->own = NULL;
 }

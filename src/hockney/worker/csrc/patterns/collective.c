@@ -260,6 +260,9 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
     call->work = run->in + state->copies * state->in_stride;
     call->reqs = run->reqs;
     call->own_bytes = sizes.out_bytes;
+    if (hk_own_bytes(ctx, call, algorithm) > 0) {
+        call->own = (unsigned char *)run->state + hk_state_bytes(&state->asked, blocks);
+    }
     state->algorithm = algorithm;
     if (algorithm == NULL) {
         HK_TRY(hk_make_own(ctx, call));

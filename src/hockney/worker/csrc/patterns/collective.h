@@ -30,6 +30,9 @@ const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked);
 /* Prepare a call of the transport's own. */
 hk_status_t hk_make_own(hk_ctx_t *ctx, hk_call_t *call);
 
+/* The room that the transport's calls need at `own`; 0: none is made. */
+size_t hk_own_bytes(const hk_ctx_t *ctx, const hk_call_t *call, const hk_algorithm_t *algorithm);
+
 /* The size of the block that one rank of the group gives to another: of a rank's own if it gives all the same. */
 size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, int to);
 
@@ -49,6 +52,9 @@ size_t hk_got_bytes(const hk_asked_t *asked, const hk_call_t *call, int block);
 
 hk_call_sizes_t hk_sizes_of(const hk_asked_t *asked, const hk_call_t *call, int blocks,
                             const hk_algorithm_t *algorithm);
+
+/* Of the pattern's state, without the room at `own` that follows it. */
+size_t hk_state_bytes(const hk_asked_t *asked, int blocks);
 
 /* Whole cache lines. */
 size_t hk_strided(size_t size_bytes);
@@ -75,7 +81,7 @@ typedef struct hk_collective_state {
     bool has_own_block; /* the operation leaves it in `in`, too */
     bool is_counting;   /* the counters have been read before the samples */
     int near[HK_NEAR_MAX];
-    size_t at[]; /* out_at, then in_at */
+    size_t at[]; /* out_at, then in_at; call.own in a line of its own */
 } hk_collective_state_t;
 
 /* Hooks. */

@@ -138,6 +138,14 @@ hk_status_t hk_make_own(hk_ctx_t *ctx, hk_call_t *call)
     return ctx->tp->make_call(ctx, call);
 }
 
+size_t hk_own_bytes(const hk_ctx_t *ctx, const hk_call_t *call, const hk_algorithm_t *algorithm)
+{
+    const bool is_own = algorithm == NULL && !is_plain_barrier(ctx, call);
+    return is_own                                                             ? ctx->tp->call_bytes(call)
+           : algorithm != NULL && algorithm->parts[0] != HK_NO_OPERATION ? hk_parts_bytes(ctx->tp, call, algorithm)
+                                                                              : 0;
+}
+
 static bool has_own(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
 {
     const hk_transport_t *tp = run->ctx->tp;

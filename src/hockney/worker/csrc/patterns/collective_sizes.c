@@ -143,6 +143,13 @@ static uint64_t messages_of(hk_operation_t operation, uint64_t size)
     }
 }
 
+size_t hk_state_bytes(const hk_asked_t *asked, int blocks)
+{
+    const bool has_blocks = hk_gives_blocks(asked->operation) || hk_gets_blocks(asked->operation);
+    const size_t offsets = has_blocks ? 2 * ((size_t)blocks + 1) : 0; /* of out and of in */
+    return hk_strided(sizeof(hk_collective_state_t) + offsets * sizeof(size_t));
+}
+
 hk_plan_t hk_collective_plan(const hk_run_t *run)
 {
     const hk_asked_t asked = hk_asked_of(run);
@@ -156,8 +163,6 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
     const uint64_t in_group =
         hk_is_near(asked.operation) ? size * (uint64_t)blocks : messages_of(asked.operation, size);
     const uint64_t messages = (uint64_t)asked.groups * in_group;
-    const bool has_blocks = hk_gives_blocks(asked.operation) || hk_gets_blocks(asked.operation);
-    const size_t offsets = has_blocks ? 2 * ((size_t)blocks + 1) : 0; /* of out and of in */
     static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_ROOT};
     return (hk_plan_t){.out_bytes = copies * hk_strided(sizes.out_bytes),
                        .in_bytes =
@@ -165,7 +170,7 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
                        .reqs_count = algorithm == NULL                ? 0
                                      : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)blocks
                                                                       : 2,
-                       .state_bytes = sizeof(hk_collective_state_t) + offsets * sizeof(size_t),
+                       .state_bytes = hk_state_bytes(&asked, blocks) + hk_own_bytes(run->ctx, &call, algorithm),
                        .bytes_per_rep = messages * run->bytes,
                        .messages_per_rep = messages,
                        .divisor = 1,

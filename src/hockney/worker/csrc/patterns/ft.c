@@ -216,12 +216,15 @@ static hk_plan_t ft_plan(const hk_run_t *run)
 {
     const size_t size = (size_t)run->ctx->size;
     const size_t slab_bytes = slab_bytes_of(run);
+    const hk_call_t call = {.operation = HK_ALLTOALL, .size = run->ctx->size};
+    const bool is_portable = !hk_has_own(run->ctx->tp, HK_ALLTOALL);
     return (hk_plan_t){.out_bytes = slab_bytes + sizeof(hk_complex_t),
                        .in_bytes = 2 * slab_bytes + sizeof(hk_complex_t),
                        .reqs_count = 2 * (size - 1),
-                       .state_bytes = sizeof(ft_t) + _Alignof(ft_t),
+                       .state_bytes =
+                           sizeof(ft_t) + _Alignof(ft_t) + (is_portable ? 0 : run->ctx->tp->call_bytes(&call)),
                        .divisor = 1,
-                       .algorithm = hk_has_own(run->ctx->tp, HK_ALLTOALL) ? "native" : "flat"};
+                       .algorithm = is_portable ? "flat" : "native"};
 }
 
 /* Compute the places of received lines and planes. In the portable exchange a rank's own block stays in the send
@@ -275,14 +278,15 @@ static hk_status_t ft_prepare(hk_run_t *run)
                            .out = run->out,
                            .in = run->in,
                            .reqs = run->reqs,
-                           .run = hk_alltoall_flat};
+                           .run = hk_alltoall_flat,
+                           .own = ft + 1};
     return is_portable ? HK_OK : ctx->tp->make_call(ctx, &ft->call);
 }
 
 static hk_status_t ft_finish(hk_run_t *run)
 {
     ft_t *ft = ft_state_of(run);
-    if (ft->call.own != NULL) {
+    if (ft->call.run != hk_alltoall_flat) {
         run->ctx->tp->drop_call(run->ctx, &ft->call);
     }
     return HK_OK;

@@ -1,5 +1,6 @@
 /* mt_collective: all threads of a rank call the library's own collective operation at once, each on a communicator of
  * its own, as in IMB-MT. Thread i of all ranks makes one call. */
+#include <stddef.h>
 #include <stdio.h>
 
 #include "../payload.h"
@@ -178,6 +179,13 @@ static hk_status_t mtc_loop_threads_and_barrier(hk_run_t *run, uint64_t reps)
 
 /* ---- before and after -------------------------------------------------------------------------------------------- */
 
+/* Where call.own is in a thread's state, as malloc would align it. */
+static size_t mtc_own_at(const hk_run_t *run)
+{
+    const size_t bytes = sizeof(mtc_thread_t) + ((size_t)run->ctx->size + 1) * sizeof(size_t);
+    return (bytes + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) * _Alignof(max_align_t);
+}
+
 static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team_t *team)
 {
     mtc_thread_t *me = one->state;
@@ -193,22 +201,37 @@ static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team
     me->call.out = one->out;
     me->call.in = one->in;
     me->call.own_bytes = mtc_out_bytes(run);
+    me->call.own = (unsigned char *)one->state + mtc_own_at(run);
     me->team = team;
     me->rank_ctx = run->ctx;
     me->is_first = thread == 0;
 }
 
+/* Of the calls that were made, and of the threads. */
+static hk_status_t mtc_drop(hk_run_t *run, int calls)
+{
+    hk_threads_t *threads = run->state;
+    while (calls > 0) {
+        hk_run_t *one = hk_team_run(threads->team, --calls);
+        run->ctx->tp->drop_call(one->ctx, &((mtc_thread_t *)one->state)->call);
+    }
+    return hk_threads_finish(run);
+}
+
 static hk_status_t mtc_prepare(hk_run_t *run)
 {
     hk_threads_t *threads = run->state;
+    const hk_transport_t *tp = run->ctx->tp;
+    const hk_call_t call = mtc_call(run);
     const int count = (int)run->option[HK_THREADS];
-    const size_t state_bytes = sizeof(mtc_thread_t) + ((size_t)run->ctx->size + 1) * sizeof(size_t);
-    HK_TRY(hk_threads_open(run, count, HK_APART_COMM, HK_MATCH_ALL, count, 0, state_bytes));
+    HK_TRY(hk_threads_open(run, count, HK_APART_COMM, HK_MATCH_ALL, count, 0, mtc_own_at(run) + tp->call_bytes(&call)));
     hk_status_t status = HK_OK;
-    for (int i = 0; i < count && status == HK_OK; i++) {
-        hk_run_t *one = hk_team_run(threads->team, i);
-        mtc_complete(run, one, i, threads->team);
-        status = run->ctx->tp->make_call(one->ctx, &((mtc_thread_t *)one->state)->call);
+    int made = 0;
+    while (made < count && status == HK_OK) {
+        hk_run_t *one = hk_team_run(threads->team, made);
+        mtc_complete(run, one, made, threads->team);
+        status = tp->make_call(one->ctx, &((mtc_thread_t *)one->state)->call);
+        made += status == HK_OK;
     }
     if (status == HK_OK) {
         const bool is_barrier = mtc_operation(run) == HK_BARRIER;
@@ -218,19 +241,14 @@ static hk_status_t mtc_prepare(hk_run_t *run)
                                                            : mtc_loop_barrier);
     }
     if (status != HK_OK) {
-        hk_threads_finish(run);
+        mtc_drop(run, made);
     }
     return status;
 }
 
 static hk_status_t mtc_finish(hk_run_t *run)
 {
-    hk_threads_t *threads = run->state;
-    for (int i = 0; i < (int)run->option[HK_THREADS]; i++) {
-        hk_run_t *one = hk_team_run(threads->team, i);
-        run->ctx->tp->drop_call(one->ctx, &((mtc_thread_t *)one->state)->call);
-    }
-    return hk_threads_finish(run);
+    return mtc_drop(run, (int)run->option[HK_THREADS]);
 }
 
 /* What a thread gets: block `block`, or one. False: it gets less. */

@@ -1,6 +1,5 @@
 /* The transport of a simulated machine. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../algorithms/algorithms.h"
@@ -120,18 +119,21 @@ static hk_status_t call_alltoall(hk_ctx_t *ctx, hk_call_t *call)
     return HK_OK;
 }
 
+static size_t sim_call_bytes(const hk_call_t *call)
+{
+    return 2 * (size_t)call->size * sizeof(hk_req_t);
+}
+
 static hk_status_t sim_make_call(hk_ctx_t *ctx, hk_call_t *call)
 {
-    call->own = calloc(2 * (size_t)call->size, sizeof(hk_req_t));
+    (void)ctx;
     call->run = call_alltoall;
-    return call->own != NULL ? HK_OK : hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
+    return HK_OK;
 }
 
 static void sim_drop_call(hk_ctx_t *ctx, hk_call_t *call)
 {
-    (void)ctx;
-    free(call->own);
-    call->own = NULL;
+    (void)ctx, (void)call;
 }
 
 static uint64_t sim_now_ns(hk_ctx_t *ctx)
@@ -200,6 +202,7 @@ const hk_transport_t hk_transport_sim = {
     .read_now = sim_read_now,
     .barrier = sim_barrier,
     .has_call = sim_has_call,
+    .call_bytes = sim_call_bytes,
     .make_call = sim_make_call,
     .drop_call = sim_drop_call,
     .now_ns = sim_now_ns,

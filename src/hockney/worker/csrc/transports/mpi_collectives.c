@@ -1,7 +1,6 @@
 /* MPI's own collective operations, in all forms: blocking, non-blocking (MPI_I…) and persistent (MPI_…_init, MPI 4). */
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "../collective.h"
 #include "mpi_hooks.h"
@@ -271,16 +270,19 @@ static void set_in_place(hk_call_t *call)
     }
 }
 
+size_t hk_mpi_call_bytes(const hk_call_t *call)
+{
+    const size_t each_bytes = 2 * sizeof(MPI_Aint) + sizeof(MPI_Datatype) + 4 * sizeof(int);
+    return sizeof(mpi_call_t) + (size_t)hk_blocks(call) * each_bytes;
+}
+
 hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
 {
     const size_t blocks = (size_t)hk_blocks(call);
     const bool is_in_bytes = call->operation == HK_ALLTOALLW || call->operation == HK_NEIGHBOR_ALLTOALLW;
     const hk_type_t type = is_in_bytes ? HK_UINT8 : call->type;
     const size_t unit_bytes = hk_type_bytes[type];
-    mpi_call_t *m = calloc(1, sizeof *m + blocks * (2 * sizeof(MPI_Aint) + sizeof(MPI_Datatype) + 4 * sizeof(int)));
-    if (m == NULL) {
-        return hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
-    }
+    mpi_call_t *m = call->own;
     m->far_sent_at = (MPI_Aint *)(void *)(m + 1);
     m->far_got_at = m->far_sent_at + blocks;
     m->types = (MPI_Datatype *)(void *)(m->far_got_at + blocks);
@@ -302,7 +304,6 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
     for (size_t i = 0; i < blocks; i++) {
         m->types[i] = m->type;
     }
-    call->own = m;
     if (call->in_place) {
         set_in_place(call);
     }
@@ -311,6 +312,7 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
         code = init_persistent(call, m);
     }
     if (code != MPI_SUCCESS) {
+        hk_mpi_drop_call(ctx, call);
         return hk_mpi_failed(ctx->rank, "setting up a collective operation", code);
     }
     call->run = call->form == HK_PERSISTENT ? start_persistent : call_hooks[call->operation][call->form];
@@ -329,6 +331,4 @@ void hk_mpi_drop_call(hk_ctx_t *ctx, hk_call_t *call)
     if (m->owns_comm) {
         MPI_Comm_free(&m->comm);
     }
-    free(m);
-    call->own = NULL;
 }

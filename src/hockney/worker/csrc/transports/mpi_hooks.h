@@ -55,6 +55,7 @@ hk_status_t hk_mpi_barrier(hk_ctx_t *ctx);
 
 /* mpi_collectives.c */
 bool hk_mpi_has_call(const hk_transport_t *tp, const struct hk_call *call, char *why, size_t len);
+size_t hk_mpi_call_bytes(const struct hk_call *call);
 hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, struct hk_call *call);
 void hk_mpi_drop_call(hk_ctx_t *ctx, struct hk_call *call);
 
@@ -100,8 +101,8 @@ MPI_Op hk_mpi_op(hk_reduction_t reduction);
     (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE | HK_CAP_STARTUP)
 #define HK_MPI_SHARED                                                                                                  \
     .carrier = HK_CARRIER_LIBRARY, .library = hk_mpi_library, .probe = hk_mpi_probe, .has_call = hk_mpi_has_call,      \
-    .make_call = hk_mpi_make_call, .drop_call = hk_mpi_drop_call, .lacks = hk_mpi_lacks, .now_ns = hk_real_now_ns,     \
-    .compute = hk_real_compute
+    .call_bytes = hk_mpi_call_bytes, .make_call = hk_mpi_make_call, .drop_call = hk_mpi_drop_call,                     \
+    .lacks = hk_mpi_lacks, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 /* Hooks that most tables share. */
 #define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close

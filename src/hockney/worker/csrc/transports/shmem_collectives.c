@@ -3,11 +3,10 @@
  * Data count in words of 4 bytes: here always 4, never 8, to avoid a choice in a timed loop. A sync array can be reused
  * once all ranks have left the previous call. Two are enough where a rank that has left a call has received from all
  * others, so that all have left the one before. */
-#include <shmem.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "../collective.h"
+#include "shmem_hooks.h"
 
 enum { CALL_WORD_BYTES = 4, CALL_SYNCS = 2, BCAST_SYNCS = 64 };
 
@@ -19,7 +18,7 @@ enum {
 
 typedef struct shmem_call {
     long *sync;          /* symmetric: SYNC_WORDS for each turn */
-    unsigned char *work; /* symmetric: of reductions, for each of two turns */
+    unsigned char *work; /* symmetric: of reductions alone, for each of two turns */
     size_t work_stride, words, turn;
     void (*reduce)(const hk_call_t *call, void *work, long *sync);
 } shmem_call_t;
@@ -171,23 +170,27 @@ bool hk_shmem_has_call(const hk_transport_t *tp, const hk_call_t *call, char *wh
 /* ---- make and drop: symmetric memory, so all ranks ask for the same
  * -------------------------------------------------- */
 
+size_t hk_shmem_call_bytes(const hk_call_t *call)
+{
+    (void)call;
+    return sizeof(shmem_call_t);
+}
+
 hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, hk_call_t *call)
 {
     const size_t syncs = call->operation == HK_BCAST ? BCAST_SYNCS : CALL_SYNCS;
     const size_t half_bytes = call->bytes / 2 + sizeof(long long); /* required by the standard, in elements */
     const size_t least_bytes = SHMEM_REDUCE_MIN_WRKDATA_SIZE * sizeof(long long);
-    shmem_call_t *own = calloc(1, sizeof *own);
-    if (own == NULL) {
-        return hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a collective operation");
-    }
+    const bool reduces = hk_reduces(call->operation);
+    shmem_call_t *own = call->own;
     own->work_stride = (half_bytes > least_bytes ? half_bytes : least_bytes) / 16 * 16 + 16;
     own->words = call->own_bytes / CALL_WORD_BYTES;
     own->words = call->operation == HK_ALLTOALL ? call->bytes / CALL_WORD_BYTES : own->words;
     own->reduce = reduce_of(call->type, call->reduction);
     own->sync = shmem_malloc(syncs * SYNC_WORDS * sizeof *own->sync);
-    own->work = shmem_malloc(CALL_SYNCS * own->work_stride);
-    call->own = own;
-    if (own->sync == NULL || own->work == NULL) {
+    own->work = reduces ? shmem_malloc(CALL_SYNCS * own->work_stride) : NULL;
+    if (own->sync == NULL || (reduces && own->work == NULL)) {
+        hk_shmem_drop_call(ctx, call);
         return hk_fail(HK_ERR_MEMORY, ctx->rank, "%s: no symmetric memory for its collectives", ctx->tp->name);
     }
     for (size_t i = 0; i < syncs * SYNC_WORDS; i++) {
@@ -202,8 +205,6 @@ void hk_shmem_drop_call(hk_ctx_t *ctx, hk_call_t *call)
 {
     shmem_call_t *own = call->own;
     (void)ctx;
-    shmem_free(own->work);
+    shmem_free(own->work); /* of NULL nothing */
     shmem_free(own->sync);
-    free(own);
-    call->own = NULL;
 }

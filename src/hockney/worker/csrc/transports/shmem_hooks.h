@@ -15,6 +15,7 @@
 
 /* shmem_collectives.c */
 bool hk_shmem_has_call(const hk_transport_t *tp, const struct hk_call *call, char *why, size_t len);
+size_t hk_shmem_call_bytes(const struct hk_call *call);
 hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, struct hk_call *call);
 void hk_shmem_drop_call(hk_ctx_t *ctx, struct hk_call *call);
 
