@@ -87,6 +87,7 @@ def test_patterns_see_nothing_of_any_transport() -> None:
         '"../algorithms/algorithms.h"',
         '"../collective.h"',
         '"../layout.h"',
+        '"../mix.h"',
         '"../onesided.h"',
         '"../payload.h"',
         '"../sync.h"',

@@ -2,30 +2,24 @@
 
 #include <string.h>
 
-/* A mixing step of SplitMix64 (Steele, Lea and Flood 2014). The payloads of neighbouring bytes, ranks and seeds
- * differ, so shifted, stale and swapped data are detected. */
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    return value ^ (value >> 31);
-}
+#include "mix.h"
 
-static uint64_t word(size_t index, int rank, uint64_t seed)
+/* The payloads of neighbouring bytes, ranks and seeds differ, so shifted, stale and swapped data are detected. */
+uint64_t hk_payload_word(size_t index, int rank, uint64_t seed)
 {
-    return mix(index + 0x9e3779b97f4a7c15u * (seed + 1) + ((uint64_t)(unsigned)rank << 40));
+    return hk_mix(index + HK_MIX_STEP * (seed + 1) + ((uint64_t)(unsigned)rank << 40));
 }
 
 unsigned char hk_payload_byte(size_t offset, int rank, uint64_t seed)
 {
-    return (unsigned char)(word(offset / 8, rank, seed) >> (8 * (offset % 8)));
+    return (unsigned char)(hk_payload_word(offset / 8, rank, seed) >> (8 * (offset % 8)));
 }
 
 void hk_payload_fill_part(unsigned char *out, size_t size_bytes, int rank, size_t from_offset, uint64_t seed)
 {
     size_t i = 0;
     while (i < size_bytes) {
-        uint64_t bits = word((from_offset + i) / 8, rank, seed) >> (8 * ((from_offset + i) % 8));
+        uint64_t bits = hk_payload_word((from_offset + i) / 8, rank, seed) >> (8 * ((from_offset + i) % 8));
         const size_t end = i + 8 - (from_offset + i) % 8;
         for (; i < size_bytes && i < end; i++, bits >>= 8) {
             out[i] = (unsigned char)bits;
@@ -43,7 +37,7 @@ bool hk_payload_check(const unsigned char *in, size_t size_bytes, int rank, size
 {
     size_t i = 0;
     while (i < size_bytes) {
-        uint64_t bits = word((from_offset + i) / 8, rank, seed) >> (8 * ((from_offset + i) % 8));
+        uint64_t bits = hk_payload_word((from_offset + i) / 8, rank, seed) >> (8 * ((from_offset + i) % 8));
         const size_t end = i + 8 - (from_offset + i) % 8;
         for (; i < size_bytes && i < end; i++, bits >>= 8) {
             if (in[i] != (unsigned char)bits) {

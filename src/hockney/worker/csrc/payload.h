@@ -14,6 +14,9 @@ void hk_payload_fill(unsigned char *out, size_t size_bytes, int rank, uint64_t s
 /* The same, with rank's payload from from_offset on. */
 void hk_payload_fill_part(unsigned char *out, size_t size_bytes, int rank, size_t from_offset, uint64_t seed);
 
+/* Payload bytes 8 * index to 8 * index + 7, the first one lowest. */
+uint64_t hk_payload_word(size_t index, int rank, uint64_t seed);
+
 /* The payload byte at this offset. */
 unsigned char hk_payload_byte(size_t offset, int rank, uint64_t seed);
 
@@ -29,7 +32,8 @@ typedef struct hk_reduced {
 } hk_reduced_t;
 
 /* Fill out[0..size_bytes) with rank's elements for this reduction: the payload as it is, small integers for sums and
- * products of 8 and 16 bits, or floating-point numbers from -1 to 1 (near 1 for a product) that the type holds exactly.
+ * products of 8 and 16 bits, or floating-point numbers from -1 to 1 (near 1 for a product; with seed 0 then 1 or -1)
+ * that the type holds exactly.
  * size_bytes: whole elements. */
 void hk_payload_fill_type(unsigned char *out, size_t size_bytes, hk_type_t type, hk_reduction_t reduction, int rank,
                           uint64_t seed);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "../layout.h"
+#include "../mix.h"
 #include "roundtrip.h"
 
 enum { DATATYPE_LAYOUT = HK_ROLE_TARGET + 1, DATATYPE_PACK, DATATYPE_BLOCK, DATATYPE_STRIDE };
@@ -86,15 +87,12 @@ static hk_plan_t datatype_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-/* Where block i lies. Those of an indexed layout are anywhere in their stride (SplitMix64: Steele, Lea and Flood 2014).
- */
+/* Where block i lies. Those of an indexed layout are anywhere in their stride. */
 static size_t datatype_place(const hk_layout_t *layout, size_t i)
 {
     const size_t free_words = (layout->stride_bytes - layout->block_bytes) / HK_LAYOUT_WORD;
-    uint64_t bits = (i + 1) * 0x9e3779b97f4a7c15u;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
-    const size_t shift = layout->kind == HK_INDEXED ? (bits ^ (bits >> 31)) % (free_words + 1) * HK_LAYOUT_WORD : 0;
+    const uint64_t bits = hk_mix((i + 1) * HK_MIX_STEP);
+    const size_t shift = layout->kind == HK_INDEXED ? bits % (free_words + 1) * HK_LAYOUT_WORD : 0;
     return i * layout->stride_bytes + shift;
 }
 

@@ -3,11 +3,12 @@
  * In ring, all ranks form a ring in random order, and each sends to the next and receives from the previous one. The
  * draws are the same on all ranks and in all measurements, made before the samples, and begin anew after `period`
  * repetitions. The time is the mean of all ranks or the slowest rank's, in two-way half of it. */
+#include "../mix.h"
 #include "flow.h"
 
 enum { RANDOM_WAY, RANDOM_TIME };
 enum { RANDOM_ONE_WAY, RANDOM_TWO_WAY, RANDOM_RING };
-enum { RANDOM_PERIOD = 64, RANDOM_PERIOD_MANY = 8, RANDOM_MANY = 256 /* ranks */ };
+enum { RANDOM_PERIOD = 64, RANDOM_PAIRS = 4096 };
 enum { RANDOM_SEED = 1, RANDOM_PLACES = 8 }; /* where the messages of a repetition are received, in turn */
 
 /* What a rank does in a step. In a ring it receives from another rank than it sends to. */
@@ -22,20 +23,19 @@ typedef struct random_state {
     random_step_t step[];            /* then, of a ring, room for the order of all ranks */
 } random_state_t;
 
+/* Of many ranks few repetitions are drawn, as every rank draws the pairs of all. */
 static uint64_t random_period(const hk_ctx_t *ctx)
 {
-    return ctx->size <= RANDOM_MANY ? RANDOM_PERIOD : RANDOM_PERIOD_MANY;
+    const int most = RANDOM_PAIRS / ctx->size;
+    return most > RANDOM_PERIOD ? RANDOM_PERIOD : most > 1 ? (uint64_t)most : 1;
 }
 
 /* ---- the draws --------------------------------------------------------------------------------------------------- */
 
-/* From 0 to below - 1 (SplitMix64: Steele, Lea and Flood 2014). */
+/* From 0 to below - 1. */
 static int random_draw(uint64_t *state, int below)
 {
-    uint64_t bits = *state += 0x9e3779b97f4a7c15u;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
-    return (int)((bits ^ (bits >> 31)) % (uint64_t)below);
+    return (int)(hk_mix_next(state) % (uint64_t)below);
 }
 
 /* This rank's steps of a repetition; returns their number. step_p may be NULL. */

@@ -2,16 +2,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "../mix.h"
 #include "events.h"
 
-/* SplitMix64 (Steele, Lea and Flood 2014), as a number between 0 and 1, both excluded. */
+/* A number between 0 and 1, both excluded. */
 static double draw(uint64_t *state)
 {
-    uint64_t value = *state += 0x9e3779b97f4a7c15u;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-    value ^= value >> 31;
-    return ((double)(value >> 11) + 0.5) / 9007199254740992.0;
+    return ((double)(hk_mix_next(state) >> 11) + 0.5) / 9007199254740992.0;
 }
 
 uint64_t hk_sim_noisy(hk_sim_rank_t *rank, uint64_t cost_ps)
