@@ -13,7 +13,7 @@
  *   alltoall, v, w         block i of out, to rank i          block i of in, from rank i
  *   reduce_scatter, _block all blocks of out                  in: its block of the reduction
  *   reduce_local           out, one vector                    in, combined with it: no other rank takes part
- *   neighbor_…             as allgather and alltoall, but blocks belong to neighbours in the order of hk_near_t
+ *   neighbor_…             as allgather and alltoall, but blocks are for and from the neighbours of hk_near_t
  *
  * In place: `in` holds what the rank gives, too, where MPI has it so, and `out` is not used. */
 #ifndef HK_COLLECTIVE_H
@@ -21,34 +21,42 @@
 
 #include "transport.h"
 
-/* As HK_ and the word that users see, which is the name of the pattern. */
-// clang-format off
-#define HK_OPERATIONS_(X)                                \
-    X(BARRIER,                "barrier")                 \
-    X(BCAST,                  "bcast")                   \
-    X(REDUCE,                 "reduce")                  \
-    X(ALLREDUCE,              "allreduce")               \
-    X(GATHER,                 "gather")                  \
-    X(GATHERV,                "gatherv")                 \
-    X(SCATTER,                "scatter")                 \
-    X(SCATTERV,               "scatterv")                \
-    X(ALLGATHER,              "allgather")               \
-    X(ALLGATHERV,             "allgatherv")              \
-    X(ALLTOALL,               "alltoall")                \
-    X(ALLTOALLV,              "alltoallv")               \
-    X(ALLTOALLW,              "alltoallw")               \
-    X(REDUCE_SCATTER,         "reduce_scatter")          \
-    X(REDUCE_SCATTER_BLOCK,   "reduce_scatter_block")    \
-    X(SCAN,                   "scan")                    \
-    X(EXSCAN,                 "exscan")                  \
-    X(REDUCE_LOCAL,           "reduce_local")            \
-    X(NEIGHBOR_ALLGATHER,     "neighbor_allgather")      \
-    X(NEIGHBOR_ALLGATHERV,    "neighbor_allgatherv")     \
-    X(NEIGHBOR_ALLTOALL,      "neighbor_alltoall")       \
-    X(NEIGHBOR_ALLTOALLV,     "neighbor_alltoallv")      \
-    X(NEIGHBOR_ALLTOALLW,     "neighbor_alltoallw")
+/* What a rank gives or gets. */
+typedef enum hk_data { HK_DATA_NOTHING, HK_DATA_VECTOR, HK_DATA_BLOCK, HK_DATA_BLOCKS } hk_data_t;
 
-/* The words of the option dtype, and the C type, NONE where portable code has no arithmetic. */
+/* ROOTED: one rank has a role of its own. REDUCES: vectors are combined. NEAR: among neighbours. UNEVEN: the sizes of
+ * blocks may differ. ORDERED: a rank needs nothing of those after it. */
+enum { HK_PLAIN = 0, HK_ROOTED = 1, HK_REDUCES = 2, HK_NEAR = 4, HK_UNEVEN = 8, HK_ORDERED = 16 };
+
+/* As HK_ and the word that users see, which is the name of the pattern; what each rank gives, and gets; what kind it is
+ * of; and the list of its algorithms (algorithms.h). */
+// clang-format off
+#define HK_OPERATIONS_(X)                                                                                         \
+    X(BARRIER,              "barrier",              NOTHING, NOTHING, HK_PLAIN,                 barrier)           \
+    X(BCAST,                "bcast",                VECTOR,  VECTOR,  HK_ROOTED,                bcast)             \
+    X(REDUCE,               "reduce",               VECTOR,  VECTOR,  HK_ROOTED | HK_REDUCES,   reduce)            \
+    X(ALLREDUCE,            "allreduce",            VECTOR,  VECTOR,  HK_REDUCES,               allreduce)         \
+    X(GATHER,               "gather",               BLOCK,   BLOCKS,  HK_ROOTED,                gather)            \
+    X(GATHERV,              "gatherv",              BLOCK,   BLOCKS,  HK_ROOTED | HK_UNEVEN,    gather)            \
+    X(SCATTER,              "scatter",              BLOCKS,  BLOCK,   HK_ROOTED,                scatter)           \
+    X(SCATTERV,             "scatterv",             BLOCKS,  BLOCK,   HK_ROOTED | HK_UNEVEN,    scatter)           \
+    X(ALLGATHER,            "allgather",            BLOCK,   BLOCKS,  HK_PLAIN,                 allgather)         \
+    X(ALLGATHERV,           "allgatherv",           BLOCK,   BLOCKS,  HK_UNEVEN,                allgather)         \
+    X(ALLTOALL,             "alltoall",             BLOCKS,  BLOCKS,  HK_PLAIN,                 alltoall)          \
+    X(ALLTOALLV,            "alltoallv",            BLOCKS,  BLOCKS,  HK_UNEVEN,                alltoallv)         \
+    X(ALLTOALLW,            "alltoallw",            BLOCKS,  BLOCKS,  HK_UNEVEN,                alltoallv)         \
+    X(REDUCE_SCATTER,       "reduce_scatter",       BLOCKS,  BLOCK,   HK_REDUCES | HK_UNEVEN,   reduce_scatter)    \
+    X(REDUCE_SCATTER_BLOCK, "reduce_scatter_block", BLOCKS,  BLOCK,   HK_REDUCES,               reduce_scatter)    \
+    X(SCAN,                 "scan",                 VECTOR,  VECTOR,  HK_REDUCES | HK_ORDERED,  scan)              \
+    X(EXSCAN,               "exscan",               VECTOR,  VECTOR,  HK_REDUCES | HK_ORDERED,  scan)              \
+    X(REDUCE_LOCAL,         "reduce_local",         VECTOR,  VECTOR,  HK_REDUCES,               reduce_local)      \
+    X(NEIGHBOR_ALLGATHER,   "neighbor_allgather",   BLOCK,   BLOCKS,  HK_NEAR,                  neighbor)          \
+    X(NEIGHBOR_ALLGATHERV,  "neighbor_allgatherv",  BLOCK,   BLOCKS,  HK_NEAR | HK_UNEVEN,      neighbor)          \
+    X(NEIGHBOR_ALLTOALL,    "neighbor_alltoall",    BLOCKS,  BLOCKS,  HK_NEAR,                  neighbor)          \
+    X(NEIGHBOR_ALLTOALLV,   "neighbor_alltoallv",   BLOCKS,  BLOCKS,  HK_NEAR | HK_UNEVEN,      neighbor)          \
+    X(NEIGHBOR_ALLTOALLW,   "neighbor_alltoallw",   BLOCKS,  BLOCKS,  HK_NEAR | HK_UNEVEN,      neighbor)
+
+/* The words of the option dtype; floating-point types come last. */
 #define HK_TYPES_(X)                                     \
     X(UINT8,    "uint8",    1)                           \
     X(INT8,     "int8",     1)                           \
@@ -68,7 +76,13 @@
     X(SUM, "sum") X(PROD, "prod") X(MIN, "min") X(MAX, "max") X(BAND, "band") X(BOR, "bor") X(BXOR, "bxor")
 // clang-format on
 
-#define HK_AS_OPERATION(name, word) HK_##name,
+/* The words as the choices of an option. */
+#define HK_TYPE_WORD(name, word, bytes) "|" word
+#define HK_REDUCTION_WORD(name, word) "|" word
+#define HK_TYPE_WORDS (&"" HK_TYPES_(HK_TYPE_WORD)[1])
+#define HK_REDUCTION_WORDS (&"" HK_REDUCTIONS_(HK_REDUCTION_WORD)[1])
+
+#define HK_AS_OPERATION(name, ...) HK_##name,
 #define HK_AS_TYPE(name, word, bytes) HK_##name,
 #define HK_AS_REDUCTION(name, word) HK_##name,
 typedef enum hk_operation { HK_NO_OPERATION, HK_OPERATIONS_(HK_AS_OPERATION) HK_OPERATIONS } hk_operation_t;
@@ -83,15 +97,29 @@ extern const char *const hk_type_names[HK_TYPES];
 extern const char *const hk_reduction_names[HK_REDUCTIONS];
 extern const size_t hk_type_bytes[HK_TYPES];
 
+/* The columns of HK_OPERATIONS_. */
+extern const hk_data_t hk_gives[HK_OPERATIONS], hk_gets[HK_OPERATIONS];
+extern const unsigned hk_kinds_of[HK_OPERATIONS];
+
+static inline bool hk_is_a(hk_operation_t operation, unsigned kind)
+{
+    return (hk_kinds_of[operation] & kind) != 0;
+}
+
+static inline bool hk_is_real(hk_type_t type)
+{
+    return type >= HK_FLOAT32;
+}
+
 typedef enum hk_form { HK_BLOCKING, HK_NONBLOCKING, HK_PERSISTENT } hk_form_t;
 
 /* result[i] = left[i] combined with right[i], for whole elements of size_bytes; result may be left or right. */
 typedef void (*hk_combine_t)(void *result, const void *left, const void *right, size_t size_bytes);
 
-/* The neighbours of this rank, in the order of blocks. */
+/* The neighbours of this rank: block k goes to to[k], where it is block k from from[k]. */
 typedef struct hk_near {
-    int count;
-    const int *ranks; /* [count] of the group, each once: a rank sends to the ranks that it receives from */
+    int count;            /* the same on all ranks */
+    const int *to, *from; /* [count] ranks of the group */
 } hk_near_t;
 
 /* One rank's call. What the pattern fills in stays the same for all repetitions, but for `out` and `in`. */
@@ -105,6 +133,7 @@ typedef struct hk_call {
     int first;            /* the job's rank that is rank 0 of the group; the others follow it */
     int root;             /* in the group */
     bool in_place;
+    bool is_met;                  /* all ranks meet before each call: none runs ahead */
     size_t bytes;                 /* of a vector, or the mean size of a block */
     size_t own_bytes;             /* what this rank gives: its vector, its block, or all blocks of out */
     const size_t *out_at, *in_at; /* [blocks + 1] offsets; NULL where the buffer has no blocks */
@@ -138,20 +167,18 @@ static inline size_t hk_in_bytes(const hk_call_t *call, int block)
     return call->in_at[block + 1] - call->in_at[block];
 }
 
-/* What kinds of operations there are. */
-bool hk_has_root(hk_operation_t operation);
-bool hk_reduces(hk_operation_t operation);
-bool hk_is_near(hk_operation_t operation);   /* among neighbours */
-bool hk_is_vector(hk_operation_t operation); /* the sizes of blocks may differ: gatherv, alltoallw, … */
-
 /* NULL for types that C17 has no arithmetic for, and for bits of floating-point numbers. */
 hk_combine_t hk_combine_of(hk_type_t type, hk_reduction_t reduction);
 
 /* The numbers of blocks: of ranks, or of neighbours. */
 static inline int hk_blocks(const hk_call_t *call)
 {
-    return hk_is_near(call->operation) ? call->near.count : call->size;
+    return hk_is_a(call->operation, HK_NEAR) ? call->near.count : call->size;
 }
+
+/* The messages that a group of ranks must exchange at least: each block once to each rank that needs it, a reduced
+ * vector once from each rank, an allreduced one twice, as its result has to reach all. Not of neighbours. */
+uint64_t hk_least_messages(hk_operation_t operation, uint64_t size);
 
 /* Whether the transport has this operation itself. */
 bool hk_has_own(const hk_transport_t *tp, hk_operation_t operation);

@@ -1,68 +1,30 @@
 /* cold */
-/* The words of collective operations, types and reductions, and what kinds of operations there are. */
+/* The columns of operations, types and reductions as arrays. */
 #include "collective.h"
 
-#define OPERATION_WORD(name, word) word,
-#define TYPE_WORD(name, word, bytes) word,
-#define TYPE_BYTES(name, word, bytes) bytes,
+#define COLUMN_WORD(name, word, ...) word,
+#define COLUMN_GIVES(name, word, gives, ...) HK_DATA_##gives,
+#define COLUMN_GETS(name, word, gives, gets, ...) HK_DATA_##gets,
+#define COLUMN_KINDS(name, word, gives, gets, kinds, ...) kinds,
+#define REDUCTION_WORD(name, word) word,
+#define COLUMN_BYTES(name, word, bytes) bytes,
 
-const char *const hk_operation_names[HK_OPERATIONS] = {NULL, HK_OPERATIONS_(OPERATION_WORD)};
-const char *const hk_type_names[HK_TYPES] = {HK_TYPES_(TYPE_WORD)};
-const char *const hk_reduction_names[HK_REDUCTIONS] = {HK_REDUCTIONS_(OPERATION_WORD)};
-const size_t hk_type_bytes[HK_TYPES] = {HK_TYPES_(TYPE_BYTES)};
+const char *const hk_operation_names[HK_OPERATIONS] = {NULL, HK_OPERATIONS_(COLUMN_WORD)};
+const hk_data_t hk_gives[HK_OPERATIONS] = {HK_DATA_NOTHING, HK_OPERATIONS_(COLUMN_GIVES)};
+const hk_data_t hk_gets[HK_OPERATIONS] = {HK_DATA_NOTHING, HK_OPERATIONS_(COLUMN_GETS)};
+const unsigned hk_kinds_of[HK_OPERATIONS] = {HK_PLAIN, HK_OPERATIONS_(COLUMN_KINDS)};
+const char *const hk_type_names[HK_TYPES] = {HK_TYPES_(COLUMN_WORD)};
+const char *const hk_reduction_names[HK_REDUCTIONS] = {HK_REDUCTIONS_(REDUCTION_WORD)};
+const size_t hk_type_bytes[HK_TYPES] = {HK_TYPES_(COLUMN_BYTES)};
 
-bool hk_has_root(hk_operation_t operation)
+uint64_t hk_least_messages(hk_operation_t operation, uint64_t size)
 {
-    switch (operation) {
-    case HK_BCAST:
-    case HK_REDUCE:
-    case HK_GATHER:
-    case HK_GATHERV:
-    case HK_SCATTER:
-    case HK_SCATTERV:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool hk_reduces(hk_operation_t operation)
-{
-    switch (operation) {
-    case HK_REDUCE:
-    case HK_ALLREDUCE:
-    case HK_REDUCE_SCATTER:
-    case HK_REDUCE_SCATTER_BLOCK:
-    case HK_SCAN:
-    case HK_EXSCAN:
-    case HK_REDUCE_LOCAL:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool hk_is_near(hk_operation_t operation)
-{
-    return operation >= HK_NEIGHBOR_ALLGATHER && operation < HK_OPERATIONS;
-}
-
-bool hk_is_vector(hk_operation_t operation)
-{
-    switch (operation) {
-    case HK_GATHERV:
-    case HK_SCATTERV:
-    case HK_ALLGATHERV:
-    case HK_ALLTOALLV:
-    case HK_ALLTOALLW:
-    case HK_REDUCE_SCATTER:
-    case HK_NEIGHBOR_ALLGATHERV:
-    case HK_NEIGHBOR_ALLTOALLV:
-    case HK_NEIGHBOR_ALLTOALLW:
-        return true;
-    default:
-        return false;
-    }
+    const bool has_blocks = hk_gives[operation] == HK_DATA_BLOCKS || hk_gets[operation] == HK_DATA_BLOCKS;
+    return operation == HK_BARRIER                        ? 0
+           : operation == HK_REDUCE_LOCAL                 ? 1
+           : operation == HK_ALLREDUCE                    ? 2 * (size - 1)
+           : has_blocks && !hk_is_a(operation, HK_ROOTED) ? size * (size - 1)
+                                                          : size - 1;
 }
 
 bool hk_has_own(const hk_transport_t *tp, hk_operation_t operation)

@@ -113,12 +113,14 @@ typedef struct hk_algorithm {
 /* The algorithms of an operation, in the order of the table; ends with a NULL name. */
 const hk_algorithm_t *hk_algorithms_of(hk_operation_t operation);
 
-/* The same operation by parts: whether the library has them, the room for them at `own`, made of the call's buffers
- * (on error nothing is left), and dropped. */
+/* The same operation by parts: whether the library has them; the room for them at `own`; made of the call's buffers,
+ * copies 1 or 2 of which are used in turn (on error nothing is left); and dropped. */
 bool hk_parts_fit(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm, char *why,
                   size_t len);
-size_t hk_parts_bytes(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm);
-hk_status_t hk_parts_make(hk_ctx_t *ctx, hk_call_t *call, const hk_algorithm_t *algorithm);
+size_t hk_parts_bytes(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm,
+                      uint64_t copies);
+hk_status_t hk_parts_make(hk_ctx_t *ctx, hk_call_t *call, const hk_algorithm_t *algorithm, uint64_t copies,
+                          size_t out_stride, size_t in_stride);
 void hk_parts_drop(hk_ctx_t *ctx, hk_call_t *call);
 
 /* Called by others than the table, too. */

@@ -4,23 +4,33 @@
 
 #include "algorithms.h"
 
-typedef struct parts {
-    hk_call_t call[2];
-    int made, count; /* count: of those that this rank calls */
+enum { PARTS_MAX = 2, COPIES_MAX = 2 };
+
+/* The operations on one copy of the buffers. */
+typedef struct sequence {
+    hk_call_t call[PARTS_MAX];
+    int count;     /* of those that this rank calls */
     void *copy_to; /* after them; NULL: nothing */
     const void *copy_from;
     size_t copy_bytes;
+} sequence_t;
+
+typedef struct parts {
+    sequence_t sequence[COPIES_MAX];
+    unsigned turn, last; /* last: the number of copies - 1 */
+    int made;            /* calls, of one copy after the other */
 } parts_t;
 
 static hk_status_t run_parts(hk_ctx_t *ctx, hk_call_t *call)
 {
     parts_t *parts = call->own;
-    HK_TRY(parts->call[0].run(ctx, &parts->call[0]));
-    if (parts->count > 1) {
-        HK_TRY(parts->call[1].run(ctx, &parts->call[1]));
+    sequence_t *sequence = &parts->sequence[parts->turn++ & parts->last];
+    HK_TRY(sequence->call[0].run(ctx, &sequence->call[0]));
+    if (sequence->count > 1) {
+        HK_TRY(sequence->call[1].run(ctx, &sequence->call[1]));
     }
-    if (parts->copy_to != NULL) {
-        memcpy(parts->copy_to, parts->copy_from, parts->copy_bytes);
+    if (sequence->copy_to != NULL) {
+        memcpy(sequence->copy_to, sequence->copy_from, sequence->copy_bytes);
     }
     return HK_OK;
 }
@@ -30,10 +40,16 @@ static int count_of(const hk_algorithm_t *algorithm)
     return algorithm->parts[1] != HK_NO_OPERATION ? 2 : 1;
 }
 
+/* The part's call, but for its buffers. One of a vector moves all blocks as one. */
 static hk_call_t part_of(const hk_call_t *call, const hk_algorithm_t *algorithm, int i)
 {
+    const size_t *at = call->out_at != NULL ? call->out_at : call->in_at;
+    const bool has_blocks = hk_gives[call->operation] == HK_DATA_BLOCKS || hk_gets[call->operation] == HK_DATA_BLOCKS;
     hk_call_t part = *call;
     part.operation = algorithm->parts[i];
+    if (has_blocks && hk_gives[part.operation] == HK_DATA_VECTOR) {
+        part.bytes = at != NULL ? at[call->size] : call->bytes * (size_t)call->size;
+    }
     return part;
 }
 
@@ -54,9 +70,9 @@ bool hk_parts_fit(const hk_transport_t *tp, const hk_call_t *call, const hk_algo
 }
 
 /* The buffers of the parts, where they are not those of the call. */
-static void connect(const hk_call_t *call, parts_t *parts)
+static void connect(const hk_call_t *call, sequence_t *sequence)
 {
-    hk_call_t *first = &parts->call[0], *second = &parts->call[1];
+    hk_call_t *first = &sequence->call[0], *second = &sequence->call[1];
     const bool is_root = call->rank == call->root;
     switch (call->operation) {
     case HK_BARRIER: /* a word */
@@ -68,38 +84,30 @@ static void connect(const hk_call_t *call, parts_t *parts)
         first->in = is_root ? call->in : call->work;
         break;
     case HK_ALLREDUCE:
-        second->out = call->in;
-        break;
     case HK_ALLGATHER:
     case HK_ALLGATHERV:
         second->out = call->in;
-        second->bytes = call->in_at[call->size];
         break;
     case HK_REDUCE_SCATTER:
     case HK_REDUCE_SCATTER_BLOCK:
-        first->bytes = call->out_at[call->size];
         first->in = call->work;
         second->out = call->work;
         break;
     case HK_SCATTER:
     case HK_SCATTERV:
         if (first->operation == HK_BCAST) { /* of all blocks, of which a rank keeps its own */
-            const unsigned char *got = is_root ? call->out : call->work;
-            first->bytes = call->out_at[call->size];
             first->in = call->work;
-            *parts = (parts_t){.call = {*first},
-                               .count = 1,
-                               .copy_to = call->in,
-                               .copy_from = got + call->out_at[call->rank],
-                               .copy_bytes = hk_out_bytes(call, call->rank)};
+            sequence->copy_to = call->in;
+            sequence->copy_from = (is_root ? call->out : call->work) + call->out_at[call->rank];
+            sequence->copy_bytes = hk_out_bytes(call, call->rank);
         }
         break;
     case HK_SCAN:
         if (call->rank == 0) { /* nothing is before it */
-            parts->count = 1;
-            parts->copy_to = call->in;
-            parts->copy_from = call->out;
-            parts->copy_bytes = call->bytes;
+            sequence->count = 1;
+            sequence->copy_to = call->in;
+            sequence->copy_from = call->out;
+            sequence->copy_bytes = call->bytes;
         }
         break;
     default:
@@ -113,43 +121,53 @@ static size_t room_of(size_t size_bytes)
     return (size_bytes + sizeof(hk_req_t) - 1) / sizeof(hk_req_t) * sizeof(hk_req_t);
 }
 
-size_t hk_parts_bytes(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm)
+size_t hk_parts_bytes(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm, uint64_t copies)
 {
-    size_t sum = room_of(sizeof(parts_t));
+    size_t sum = 0;
     for (int i = 0; i < count_of(algorithm); i++) {
         const hk_call_t part = part_of(call, algorithm, i);
         sum += room_of(tp->call_bytes(&part));
     }
-    return sum;
+    return room_of(sizeof(parts_t)) + (size_t)copies * sum;
 }
 
-hk_status_t hk_parts_make(hk_ctx_t *ctx, hk_call_t *call, const hk_algorithm_t *algorithm)
+hk_status_t hk_parts_make(hk_ctx_t *ctx, hk_call_t *call, const hk_algorithm_t *algorithm, uint64_t copies,
+                          size_t out_stride, size_t in_stride)
 {
     parts_t *parts = call->own;
     unsigned char *room = (unsigned char *)call->own + room_of(sizeof *parts);
-    hk_status_t status = HK_OK;
-    parts->count = count_of(algorithm);
-    for (int i = 0; i < count_of(algorithm); i++) {
-        parts->call[i] = part_of(call, algorithm, i);
-        parts->call[i].own = room;
-        room += room_of(ctx->tp->call_bytes(&parts->call[i]));
-    }
-    connect(call, parts);
+    hk_call_t of_copy = *call;
     call->run = run_parts;
-    for (int i = 0; i < count_of(algorithm) && status == HK_OK; i++) {
-        status = ctx->tp->make_call(ctx, &parts->call[i]);
-        parts->made += status == HK_OK;
+    parts->last = (unsigned)copies - 1;
+    for (uint64_t copy = 0; copy < copies; copy++) {
+        sequence_t *sequence = &parts->sequence[copy];
+        sequence->count = count_of(algorithm);
+        for (int i = 0; i < count_of(algorithm); i++) {
+            sequence->call[i] = part_of(&of_copy, algorithm, i);
+            sequence->call[i].own = room;
+            room += room_of(ctx->tp->call_bytes(&sequence->call[i]));
+        }
+        connect(&of_copy, sequence);
+        for (int i = 0; i < count_of(algorithm); i++, parts->made++) {
+            const hk_status_t status = ctx->tp->make_call(ctx, &sequence->call[i]);
+            if (status != HK_OK) {
+                hk_parts_drop(ctx, call);
+                return status;
+            }
+        }
+        of_copy.out += out_stride;
+        of_copy.in += in_stride;
+        of_copy.work += in_stride;
     }
-    if (status != HK_OK) {
-        hk_parts_drop(ctx, call);
-    }
-    return status;
+    return HK_OK;
 }
 
 void hk_parts_drop(hk_ctx_t *ctx, hk_call_t *call)
 {
     parts_t *parts = call->own;
+    const int each = parts->sequence[0].call[1].own != NULL ? 2 : 1;
     while (parts->made > 0) {
-        ctx->tp->drop_call(ctx, &parts->call[--parts->made]);
+        parts->made--;
+        ctx->tp->drop_call(ctx, &parts->sequence[parts->made / each].call[parts->made % each]);
     }
 }

@@ -31,42 +31,12 @@
 ALGORITHM_LISTS(ALGORITHM_DECLARE_ALL)
 ALGORITHM_LISTS(ALGORITHM_TABLE)
 
+#define ALGORITHMS_OF(name, word, gives, gets, kinds, key) key##_algorithms,
+
 const hk_algorithm_t *hk_algorithms_of(hk_operation_t operation)
 {
-    switch (operation) {
-    case HK_BARRIER:
-        return barrier_algorithms;
-    case HK_BCAST:
-        return bcast_algorithms;
-    case HK_REDUCE:
-        return reduce_algorithms;
-    case HK_ALLREDUCE:
-        return allreduce_algorithms;
-    case HK_GATHER:
-    case HK_GATHERV:
-        return gather_algorithms;
-    case HK_SCATTER:
-    case HK_SCATTERV:
-        return scatter_algorithms;
-    case HK_ALLGATHER:
-    case HK_ALLGATHERV:
-        return allgather_algorithms;
-    case HK_ALLTOALL:
-        return alltoall_algorithms;
-    case HK_ALLTOALLV:
-    case HK_ALLTOALLW:
-        return alltoallv_algorithms;
-    case HK_REDUCE_SCATTER:
-    case HK_REDUCE_SCATTER_BLOCK:
-        return reduce_scatter_algorithms;
-    case HK_SCAN:
-    case HK_EXSCAN:
-        return scan_algorithms;
-    case HK_REDUCE_LOCAL:
-        return reduce_local_algorithms;
-    default:
-        return neighbor_algorithms;
-    }
+    static const hk_algorithm_t *const lists[HK_OPERATIONS] = {NULL, HK_OPERATIONS_(ALGORITHMS_OF)};
+    return lists[operation];
 }
 
 bool hk_algorithm_takes(const hk_algorithm_t *algorithm, int size, const char **what_p)

@@ -1,17 +1,18 @@
 /* cold */
 /* The data of collective patterns: what ranks give, and what must have arrived. */
-#include "collective.h"
-
 #include <string.h>
 
 #include "../payload.h"
+#include "collective_core.h"
 
 /* Where a rank's own block is, in place. */
-static size_t own_at(const hk_asked_t *asked, const hk_call_t *call)
+static size_t own_at(const hk_setup_t *setup)
 {
+    const hk_operation_t operation = setup->asked.operation;
     size_t at = 0;
-    for (int i = 0; i < call->rank && hk_gets_blocks(asked->operation) && !hk_gives_blocks(asked->operation); i++) {
-        at += hk_got_bytes(asked, call, i);
+    for (int i = 0;
+         i < setup->call.rank && hk_gets[operation] == HK_DATA_BLOCKS && hk_gives[operation] == HK_DATA_BLOCK; i++) {
+        at += hk_got_bytes(&setup->asked, &setup->call, i);
     }
     return at;
 }
@@ -19,24 +20,21 @@ static size_t own_at(const hk_asked_t *asked, const hk_call_t *call)
 /* All copies are alike. Before prepare there is no state. */
 void hk_collective_fill(hk_run_t *run, uint64_t seed)
 {
-    const hk_asked_t asked = hk_asked_of(run);
-    const hk_algorithm_t *algorithm = hk_chosen(run, &asked);
-    hk_call_t call;
-    int near[HK_NEAR_MAX];
-    const int blocks = hk_shape(run, &asked, &call, near), rank = run->ctx->rank;
-    const hk_call_sizes_t sizes = hk_sizes_of(&asked, &call, blocks, algorithm);
-    const uint64_t copies = hk_copies_of(run, &asked, &sizes, algorithm == NULL);
-    const bool reduces = hk_reduces(asked.operation); /* others only copy */
-    const hk_type_t type = reduces ? call.type : HK_UINT8;
-    const hk_reduction_t reduction = reduces ? call.reduction : HK_MAX;
-    for (uint64_t copy = 0; copy < copies; copy++) {
-        unsigned char *out = run->out + copy * hk_strided(sizes.out_bytes);
-        unsigned char *in = run->in + copy * hk_strided(sizes.in_bytes);
-        hk_payload_fill_type(out, sizes.out_bytes, type, reduction, rank, seed);
-        if (asked.operation == HK_REDUCE_LOCAL) { /* what is there, as if from the next rank */
-            hk_payload_fill_type(in, sizes.in_bytes, type, reduction, rank + 1, seed);
-        } else if (call.in_place) {
-            memcpy(in + own_at(&asked, &call), out, sizes.out_bytes);
+    hk_setup_t setup;
+    hk_set_up(run, &setup);
+    const hk_call_t *call = &setup.call;
+    const int rank = run->ctx->rank;
+    const bool reduces = hk_is_a(call->operation, HK_REDUCES); /* others only copy */
+    const hk_type_t type = reduces ? call->type : HK_UINT8;
+    const hk_reduction_t reduction = reduces ? call->reduction : HK_MAX;
+    for (uint64_t copy = 0; copy < setup.copies; copy++) {
+        unsigned char *out = run->out + copy * setup.out_stride;
+        unsigned char *in = run->in + copy * setup.in_stride;
+        hk_payload_fill_type(out, setup.out_bytes, type, reduction, rank, seed);
+        if (call->operation == HK_REDUCE_LOCAL) { /* what is there, as if from the next rank */
+            hk_payload_fill_type(in, setup.in_bytes, type, reduction, rank + 1, seed);
+        } else if (call->in_place) {
+            memcpy(in + own_at(&setup), out, setup.out_bytes);
         }
     }
 }
@@ -44,37 +42,19 @@ void hk_collective_fill(hk_run_t *run, uint64_t seed)
 /* ---- what must have arrived ---------------------------------------------------------------------------------------
  */
 
-/* Where a rank keeps the block for this one. Without neighbours, sizes depend on the sum of both ranks only: the blocks
- * before it are as large as some of this rank's own. */
-static size_t offset_at(const hk_run_t *run, const hk_collective_state_t *state, int from)
+/* Block i of those that the rank gets. A neighbour gives it as its i-th, too, and all ranks give blocks of the same
+ * sizes. Of others, sizes depend on the sum of both ranks only: the blocks before it are as large as some of this
+ * rank's own. */
+static hk_expected_t got_block(const hk_call_t *call, int block)
 {
-    if (!hk_is_near(state->asked.operation)) {
-        const hk_call_t *call = &state->call;
-        return hk_span(call, call->out_at, from - call->rank + call->size, call->rank);
-    }
-    hk_ctx_t ctx = *run->ctx;
-    hk_run_t of_giver = *run;
-    hk_call_t giver;
-    int near[HK_NEAR_MAX];
-    size_t offset = 0;
-    ctx.rank = state->call.first + from;
-    of_giver.ctx = &ctx;
-    const int blocks = hk_shape(&of_giver, &state->asked, &giver, near);
-    for (int i = 0; i < blocks && hk_block_rank(&giver, i) != state->call.rank; i++) {
-        offset += hk_given_bytes(&state->asked, &giver, i);
-    }
-    return offset;
-}
-
-/* Block i of those that the rank gets. */
-static hk_expected_t got_block(const hk_run_t *run, const hk_collective_state_t *state, int block)
-{
-    const hk_call_t *call = &state->call;
-    const int from = hk_block_rank(call, block);
+    const bool is_near = hk_is_a(call->operation, HK_NEAR);
+    const size_t *at = hk_gives[call->operation] == HK_DATA_BLOCKS ? call->out_at : NULL;
     return (hk_expected_t){.in_offset = call->in_at[block],
                            .size_bytes = hk_in_bytes(call, block),
-                           .from_rank = call->first + from,
-                           .from_offset = hk_gives_blocks(call->operation) ? offset_at(run, state, from) : 0};
+                           .from_rank = hk_peer(call, is_near ? call->near.from[block] : block),
+                           .from_offset = at == NULL ? 0
+                                          : is_near  ? at[block]
+                                                     : hk_span(call, at, block - call->rank + call->size, call->rank)};
 }
 
 static hk_expected_t reduction_of(const hk_call_t *call, int end)
@@ -88,9 +68,8 @@ static hk_expected_t reduction_of(const hk_call_t *call, int end)
 }
 
 /* The only block that the rank gets. Without one its size is 0. */
-static hk_expected_t only_block(const hk_collective_state_t *state)
+static hk_expected_t only_block(const hk_call_t *call)
 {
-    const hk_call_t *call = &state->call;
     const bool is_root = call->rank == call->root;
     hk_expected_t block = {.size_bytes = 0};
     switch (call->operation) {
@@ -122,31 +101,35 @@ static hk_expected_t only_block(const hk_collective_state_t *state)
     }
 }
 
+bool hk_expects(const hk_call_t *call, size_t i, hk_expected_t *expected_p)
+{
+    const bool is_root = call->rank == call->root;
+    switch (hk_gets[call->operation]) {
+    case HK_DATA_NOTHING:
+        return false;
+    case HK_DATA_BLOCKS:
+        if (i >= (size_t)hk_blocks(call) || (hk_is_a(call->operation, HK_ROOTED) && !is_root)) {
+            return false;
+        }
+        *expected_p = got_block(call, (int)i);
+        return true;
+    default:
+        *expected_p = only_block(call);
+        return i == 0;
+    }
+}
+
 bool hk_collective_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const hk_collective_state_t *state = run->state;
-    const hk_call_t *call = &state->call;
-    const hk_operation_t operation = call->operation;
-    const size_t copy = (state->count - 1) % state->copies;
-    if (operation == HK_BARRIER) {
+    const hk_setup_t *setup = &state->setup;
+    if (!hk_expects(&setup->call, i, expected_p)) {
         return false;
     }
-    if (hk_gets_blocks(operation)) {
-        const bool is_for_me = !hk_has_root(operation) || call->rank == call->root;
-        if (!is_for_me || i >= (size_t)hk_blocks(call)) {
-            return false;
-        }
-        *expected_p = got_block(run, state, (int)i);
-        if (!state->has_own_block && expected_p->from_rank == run->ctx->rank) {
-            expected_p->size_bytes = 0;
-        }
-    } else {
-        *expected_p = only_block(state);
-        if (i > 0) {
-            return false;
-        }
+    if (setup->algorithm != NULL && setup->algorithm->run == hk_alltoall_flat && (int)i == setup->call.rank) {
+        expected_p->size_bytes = 0; /* it leaves the own block out */
     }
-    expected_p->in_offset += copy * state->in_stride;
+    expected_p->in_offset += (state->count - 1) % setup->copies * setup->in_stride;
     return true;
 }
 
@@ -154,13 +137,13 @@ bool hk_collective_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
 bool hk_collective_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     hk_collective_state_t *state = run->state;
-    if (state->asked.overlap != 0 && i < 2) {
+    if (state->setup.asked.overlap != 0 && i < 2) {
         const double delay_ns = state->overlaps * (double)state->pure_ns;
         *counter_p = i == 0 ? (hk_counter_t){"delays", state->overlaps} : (hk_counter_t){"delay_ns", delay_ns};
         return true;
     }
-    i -= state->asked.overlap != 0 ? 2 : 0;
-    if (state->asked.start != HK_START_WINDOW || i > 1) {
+    i -= state->setup.asked.overlap != 0 ? 2 : 0;
+    if (state->setup.asked.start != HK_START_WINDOW || i > 1) {
         return false;
     }
     *counter_p = (hk_counter_t){"late_starts", state->late_starts};

@@ -1,11 +1,9 @@
 /* cold */
-/* What the options of a collective pattern mean: the call, its algorithm and the sizes of its blocks; and whether they
- * suit each other. */
+/* What the options of a collective pattern mean: the call and its algorithm; and whether they suit each other. */
 #include <stdio.h>
 #include <string.h>
 
-#include "collective.h"
-#include "grid.h"
+#include "collective_core.h"
 
 /* The value of the option with this name; `otherwise` if the pattern has none. */
 static int64_t value_of(const hk_run_t *run, const char *name, int64_t otherwise)
@@ -53,104 +51,23 @@ hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked)
                        .first = ctx->rank - rank,
                        .root = (int)asked->root,
                        .in_place = asked->in_place != 0,
+                       .is_met = asked->start != HK_START_STREAM,
                        .bytes = run->bytes};
-}
-
-/* ---- blocks ------------------------------------------------------------------------------------------------------ */
-
-bool hk_gives_blocks(hk_operation_t operation)
-{
-    switch (operation) {
-    case HK_SCATTER:
-    case HK_SCATTERV:
-    case HK_ALLTOALL:
-    case HK_ALLTOALLV:
-    case HK_ALLTOALLW:
-    case HK_REDUCE_SCATTER:
-    case HK_REDUCE_SCATTER_BLOCK:
-    case HK_NEIGHBOR_ALLTOALL:
-    case HK_NEIGHBOR_ALLTOALLV:
-    case HK_NEIGHBOR_ALLTOALLW:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool hk_gets_blocks(hk_operation_t operation)
-{
-    switch (operation) {
-    case HK_GATHER:
-    case HK_GATHERV:
-    case HK_ALLGATHER:
-    case HK_ALLGATHERV:
-    case HK_ALLTOALL:
-    case HK_ALLTOALLV:
-    case HK_ALLTOALLW:
-        return true;
-    default:
-        return hk_is_near(operation);
-    }
-}
-
-/* Uneven blocks are whole words of 4 B, which OpenSHMEM's count, and elements; they have the sum of even ones, but for
- * rounding. linear: block i is i + 1 times as large as block 0.
- * one-big: the last block has all. In an exchange each rank has all sizes: a rank's i-th is the next one's (i - 1)-th.
- */
-size_t hk_block_bytes(const hk_asked_t *asked, const hk_call_t *call, int from, int to)
-{
-    const size_t size = (size_t)call->size, element = hk_type_bytes[call->type];
-    const size_t grain = element > 4 ? element : 4;
-    const bool is_exchange = hk_gives_blocks(call->operation) && hk_gets_blocks(call->operation);
-    const bool is_givers = !hk_gives_blocks(call->operation);
-    const size_t place = (size_t)(is_exchange ? (from + to) % call->size : is_givers ? from : to);
-    switch (asked->counts) {
-    case HK_COUNTS_LINEAR:
-        return call->bytes / grain * 2 * (place + 1) / (size + 1) * grain;
-    case HK_COUNTS_ONE_BIG:
-        return place == size - 1 ? call->bytes * size : 0;
-    default:
-        return call->bytes;
-    }
 }
 
 /* ---- the algorithm ----------------------------------------------------------------------------------------------- */
 
-/* The barrier between samples is one of the transport's own, too, where it has no others. */
-static bool is_plain_barrier(const hk_ctx_t *ctx, const hk_call_t *call)
+bool hk_is_plain_barrier(const hk_ctx_t *ctx, const hk_call_t *call)
 {
     return call->operation == HK_BARRIER && call->form == HK_BLOCKING && call->size == ctx->size &&
            ctx->tp->barrier != NULL;
-}
-
-static hk_status_t run_barrier(hk_ctx_t *ctx, hk_call_t *call)
-{
-    (void)call;
-    return ctx->tp->barrier(ctx);
-}
-
-hk_status_t hk_make_own(hk_ctx_t *ctx, hk_call_t *call)
-{
-    if (is_plain_barrier(ctx, call)) {
-        call->run = run_barrier;
-        return HK_OK;
-    }
-    return ctx->tp->make_call(ctx, call);
-}
-
-size_t hk_own_bytes(const hk_ctx_t *ctx, const hk_call_t *call, const hk_algorithm_t *algorithm)
-{
-    const bool is_own = algorithm == NULL && !is_plain_barrier(ctx, call);
-    return is_own                                                             ? ctx->tp->call_bytes(call)
-           : algorithm != NULL && algorithm->parts[0] != HK_NO_OPERATION ? hk_parts_bytes(ctx->tp, call, algorithm)
-                                                                              : 0;
 }
 
 static bool has_own(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
 {
     const hk_transport_t *tp = run->ctx->tp;
     const hk_call_t call = hk_call_of(run, asked);
-    if (is_plain_barrier(run->ctx, &call)) {
+    if (hk_is_plain_barrier(run->ctx, &call)) {
         return true;
     }
     snprintf(why, len, "%s of its own", hk_operation_names[asked->operation]);
@@ -186,7 +103,7 @@ bool hk_collective_native(const hk_run_t *run)
 size_t hk_collective_grain(const hk_run_t *run)
 {
     const hk_asked_t asked = hk_asked_of(run);
-    return hk_reduces(asked.operation) || asked.type != HK_UINT8 ? hk_type_bytes[asked.type] : 0;
+    return hk_is_a(asked.operation, HK_REDUCES) || asked.type != HK_UINT8 ? hk_type_bytes[asked.type] : 0;
 }
 
 /* ---- do the options suit each other? ------------------------------------------------------------------------------
@@ -209,13 +126,13 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     group.size = size;
     group.rank %= size;
     in_group.ctx = &group;
-    return !hk_is_near(asked->operation) || hk_grid_fits(&in_group, why, len);
+    return !hk_is_a(asked->operation, HK_NEAR) || hk_grid_fits(&in_group, why, len);
 }
 
 /* Blocks of any sizes need operations that take them, or all blocks as one vector. */
 static bool takes_uneven(hk_operation_t part)
 {
-    return part == HK_NO_OPERATION || part == HK_BCAST || part == HK_REDUCE || hk_is_vector(part);
+    return part == HK_NO_OPERATION || part == HK_BCAST || part == HK_REDUCE || hk_is_a(part, HK_UNEVEN);
 }
 
 static bool fits_parts(const hk_run_t *run, const hk_asked_t *asked, const hk_algorithm_t *algorithm, char *why,
@@ -262,14 +179,15 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
         snprintf(why, len, "algorithm=%s of %s needs %s, not %d", algorithm->name, name, what, call.size);
         return false;
     }
-    if (hk_reduces(asked->operation) && call.combine == NULL) {
+    if (hk_is_a(asked->operation, HK_REDUCES) && call.combine == NULL) {
         snprintf(why, len, "algorithm=%s has no op=%s of %s; a library may have its own (algorithm=native)",
                  algorithm->name, hk_reduction_names[asked->reduction], hk_type_names[asked->type]);
         return false;
     }
     snprintf(why, len, "algorithm=%s of %s does not work in place; a library may (algorithm=native)", algorithm->name,
              name);
-    return asked->in_place == 0 || !(hk_gives_blocks(asked->operation) && hk_gets_blocks(asked->operation));
+    return asked->in_place == 0 || hk_gives[asked->operation] != HK_DATA_BLOCKS ||
+           hk_gets[asked->operation] != HK_DATA_BLOCKS;
 }
 
 static bool fits_native(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)

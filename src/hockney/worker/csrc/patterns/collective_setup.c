@@ -1,181 +1,195 @@
 /* cold */
-/* The sizes of the buffers of a collective pattern, what a repetition moves, and the neighbours of ranks. */
-#include "collective.h"
-
+/* The buffers of a collective pattern, the neighbours of ranks, and what a repetition moves. */
 #include <unistd.h>
 
+#include "collective_core.h"
+
 enum { COLLECTIVE_STAMP_BYTES = 64 }; /* behind all that is received */
-enum {
-    COLLECTIVE_LINE_BYTES = 64,
-    COPIES_MAX = 1024,
-    CACHE_BYTES = 32 << 20
-}; /* CACHE_BYTES: where the system does not say */
+enum { COLLECTIVE_LINE_BYTES = 64, COLLECTIVE_WORD_BYTES = 8, COPIES_MAX = 1024 };
+enum { CACHE_BYTES = 32 << 20 }; /* of the last cache, where the system does not say, or hosts must not differ */
 
-/* The neighbours of a rank on the grid, in each dimension the one before and the one after it; with two ranks in it
- * they are one. */
-static int find_near(const hk_run_t *run, int rank, int size, int near[HK_NEAR_MAX])
-{
-    hk_ctx_t ctx = *run->ctx;
-    hk_run_t of_rank = *run;
-    int count = 0;
-    ctx.rank = rank;
-    ctx.size = size;
-    of_rank.ctx = &ctx;
-    const hk_grid_t grid = hk_grid_of(&of_rank);
-    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX; d++) {
-        for (int step = -1; step <= 1; step += 2) {
-            if (grid.ranks[d] > 2 || (grid.ranks[d] == 2 && step > 0)) {
-                near[count++] = hk_grid_around(&grid, d, step);
-            }
-        }
-    }
-    return count;
-}
-
-/* The call with its neighbours, and the number of its blocks. */
-int hk_shape(const hk_run_t *run, const hk_asked_t *asked, hk_call_t *call_p, int near[HK_NEAR_MAX])
-{
-    *call_p = hk_call_of(run, asked);
-    if (hk_is_near(asked->operation)) {
-        call_p->near = (hk_near_t){.count = find_near(run, call_p->rank, call_p->size, near), .ranks = near};
-    }
-    return hk_blocks(call_p);
-}
-
-int hk_block_rank(const hk_call_t *call, int block)
-{
-    return hk_is_near(call->operation) ? call->near.ranks[block] : block;
-}
-
-size_t hk_given_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
-{
-    return hk_block_bytes(asked, call, call->rank, hk_block_rank(call, block));
-}
-
-size_t hk_got_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
-{
-    return hk_block_bytes(asked, call, hk_block_rank(call, block), call->rank);
-}
-
-typedef size_t (*block_size_t)(const hk_asked_t *, const hk_call_t *, int);
-
-static size_t all_bytes(const hk_asked_t *asked, const hk_call_t *call, int blocks, block_size_t of_block)
-{
-    size_t sum = 0;
-    if (asked->counts == HK_COUNTS_EQUAL) {
-        return (size_t)blocks * call->bytes;
-    }
-    for (int i = 0; i < blocks; i++) {
-        sum += of_block(asked, call, i);
-    }
-    return sum;
-}
-
-hk_call_sizes_t hk_sizes_of(const hk_asked_t *asked, const hk_call_t *call, int blocks, const hk_algorithm_t *algorithm)
-{
-    const hk_operation_t operation = asked->operation;
-    const bool is_vector = hk_reduces(operation) || operation == HK_BCAST;
-    hk_call_sizes_t sizes = {0};
-    if (operation == HK_BARRIER) {
-        return sizes;
-    }
-    sizes.out_bytes = hk_gives_blocks(operation) ? all_bytes(asked, call, blocks, hk_given_bytes)
-                      : is_vector                ? call->bytes
-                                                 : hk_block_bytes(asked, call, call->rank, call->rank);
-    sizes.in_bytes = hk_gets_blocks(operation)    ? all_bytes(asked, call, blocks, hk_got_bytes)
-                     : hk_gives_blocks(operation) ? hk_block_bytes(asked, call, call->rank, call->rank)
-                                                  : call->bytes;
-    if (hk_gives_blocks(operation) && asked->in_place != 0 && sizes.in_bytes < sizes.out_bytes) {
-        sizes.in_bytes = sizes.out_bytes; /* of a reduction: what the rank gives */
-    }
-    const size_t most = sizes.out_bytes > sizes.in_bytes ? sizes.out_bytes : sizes.in_bytes;
-    const hk_room_t room = algorithm != NULL ? algorithm->room : HK_ROOM_NONE;
-    sizes.room_bytes = room == HK_ROOM_VECTOR ? most : room != HK_ROOM_NONE ? 2 * most : 0;
-    return sizes;
-}
-
-size_t hk_strided(size_t size_bytes)
+static size_t whole_lines(size_t size_bytes)
 {
     return (size_bytes + COLLECTIVE_LINE_BYTES - 1) / COLLECTIVE_LINE_BYTES * COLLECTIVE_LINE_BYTES;
 }
 
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
+
+/* The neighbours of this rank on its group's grid, in each dimension the one before and the one after it; with two
+ * ranks in it they are one. What goes to the one before comes from the one after. */
+static void find_near(const hk_run_t *run, hk_setup_t *setup)
+{
+    hk_call_t *call = &setup->call;
+    hk_ctx_t ctx = *run->ctx;
+    hk_run_t in_group = *run;
+    int count = 0;
+    ctx.rank = call->rank;
+    ctx.size = call->size;
+    in_group.ctx = &ctx;
+    const hk_grid_t grid = hk_grid_of(&in_group);
+    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX; d++) {
+        for (int step = -1; step <= 1; step += 2) {
+            if (grid.ranks[d] > 2 || (grid.ranks[d] == 2 && step > 0)) {
+                setup->to[count] = hk_grid_around(&grid, d, step);
+                setup->from[count++] = hk_grid_around(&grid, d, -step);
+            }
+        }
+    }
+    call->near = (hk_near_t){.count = count, .to = setup->to, .from = setup->from};
+}
+
+static bool is_exchange(hk_operation_t operation)
+{
+    return hk_gives[operation] == HK_DATA_BLOCKS && hk_gets[operation] == HK_DATA_BLOCKS;
+}
+
+/* Uneven blocks are whole words of 4 B, which OpenSHMEM's count, and elements; they have the sum of even ones, but for
+ * rounding. linear: block i is i + 1 times as large as block 0. one-big: the last block has all. */
+static size_t block_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
+{
+    const size_t element = hk_type_bytes[call->type], grain = element > 4 ? element : 4;
+    const size_t blocks = (size_t)hk_blocks(call), place = (size_t)block % blocks;
+    switch (asked->counts) {
+    case HK_COUNTS_LINEAR:
+        return call->bytes / grain * 2 * (place + 1) / (blocks + 1) * grain;
+    case HK_COUNTS_ONE_BIG:
+        return place == blocks - 1 ? call->bytes * blocks : 0;
+    default:
+        return call->bytes;
+    }
+}
+
+/* In an exchange each rank has blocks of all sizes: a rank's i-th is the next one's (i - 1)-th. */
+size_t hk_given_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
+{
+    const bool is_shifted = is_exchange(call->operation) && !hk_is_a(call->operation, HK_NEAR);
+    const int mine = hk_gives[call->operation] == HK_DATA_BLOCKS ? block : call->rank;
+    return block_bytes(asked, call, is_shifted ? call->rank + block : mine);
+}
+
+size_t hk_got_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
+{
+    const bool is_near = hk_is_a(call->operation, HK_NEAR);
+    if (is_exchange(call->operation)) {
+        return hk_given_bytes(asked, call, block);
+    }
+    return block_bytes(asked, call,
+                       hk_gets[call->operation] != HK_DATA_BLOCKS ? call->rank
+                       : is_near                                  ? call->near.from[block]
+                                                                  : block);
+}
+
+static size_t sum_of(const hk_setup_t *setup, hk_data_t data,
+                     size_t (*of_block)(const hk_asked_t *, const hk_call_t *, int))
+{
+    size_t sum = 0;
+    if (data == HK_DATA_BLOCKS && setup->asked.counts == HK_COUNTS_EQUAL) {
+        return (size_t)setup->blocks * setup->call.bytes;
+    }
+    for (int i = 0; i < setup->blocks && data == HK_DATA_BLOCKS; i++) {
+        sum += of_block(&setup->asked, &setup->call, i);
+    }
+    return data == HK_DATA_VECTOR  ? setup->call.bytes
+           : data == HK_DATA_BLOCK ? of_block(&setup->asked, &setup->call, 0)
+                                   : sum;
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
+
+static bool is_composed(const hk_setup_t *setup)
+{
+    return setup->algorithm != NULL && setup->algorithm->parts[0] != HK_NO_OPERATION;
+}
+
 /* Fresh data: as many copies as are twice as large as the last cache. OpenSHMEM may write into `in` before its rank has
  * entered the call, so `in` must not be in use by the previous call. Two are enough where every rank has left the
- * previous call before any enters the next but one. */
-uint64_t hk_copies_of(const hk_run_t *run, const hk_asked_t *asked, const hk_call_sizes_t *sizes, bool is_own)
+ * previous call before any enters the next but one. All its ranks have `in` in the same place, on any host. */
+static uint64_t copies_of(const hk_run_t *run, const hk_setup_t *setup, size_t each_bytes)
 {
-    long cache_bytes = 0;
-    if (asked->fresh == 0) {
-        return is_own && run->ctx->tp->writes_early ? 2 : 1;
+    const hk_transport_t *tp = run->ctx->tp;
+    const bool writes_early = tp->writes_early && (setup->algorithm == NULL || is_composed(setup));
+    long cache_bytes = CACHE_BYTES;
+    if (setup->asked.fresh == 0) {
+        return writes_early ? 2 : 1;
     }
-    if ((run->ctx->tp->caps & HK_CAP_VIRTUAL) != 0) {
+    if ((tp->caps & HK_CAP_VIRTUAL) != 0) {
         return 2; /* a model has no caches */
     }
 #ifdef _SC_LEVEL3_CACHE_SIZE
-    cache_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    const long last_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    cache_bytes = tp->writes_early || last_bytes <= 0 ? CACHE_BYTES : last_bytes;
 #endif
-    const size_t each = hk_strided(sizes->out_bytes) + hk_strided(sizes->in_bytes);
-    const size_t needed = 2 * (size_t)(cache_bytes > 0 ? cache_bytes : CACHE_BYTES) / (each > 0 ? each : 1);
+    const size_t needed = 2 * (size_t)cache_bytes / (each_bytes > 0 ? each_bytes : 1);
     return needed < 2 ? 2 : needed > COPIES_MAX ? COPIES_MAX : needed;
 }
 
-/* The least that ranks must exchange: each block once to each rank that needs it, a reduced vector once from each rank,
- * an allreduced one twice, as its result has to reach all. */
-static uint64_t messages_of(hk_operation_t operation, uint64_t size)
+static size_t own_bytes_of(const hk_ctx_t *ctx, const hk_setup_t *setup)
 {
-    switch (operation) {
-    case HK_BARRIER:
-        return 0;
-    case HK_ALLREDUCE:
-        return 2 * (size - 1);
-    case HK_REDUCE_LOCAL:
-        return 1;
-    case HK_ALLGATHER:
-    case HK_ALLGATHERV:
-    case HK_ALLTOALL:
-    case HK_ALLTOALLV:
-    case HK_ALLTOALLW:
-    case HK_REDUCE_SCATTER:
-    case HK_REDUCE_SCATTER_BLOCK:
-        return size * (size - 1);
-    default:
-        return size - 1;
-    }
+    const hk_call_t *call = &setup->call;
+    const bool is_own = setup->algorithm == NULL && !hk_is_plain_barrier(ctx, call);
+    return is_own               ? ctx->tp->call_bytes(call)
+           : is_composed(setup) ? hk_parts_bytes(ctx->tp, call, setup->algorithm, setup->copies)
+                                : 0;
 }
 
-size_t hk_state_bytes(const hk_asked_t *asked, int blocks)
+void hk_set_up(const hk_run_t *run, hk_setup_t *setup_p)
 {
-    const bool has_blocks = hk_gives_blocks(asked->operation) || hk_gets_blocks(asked->operation);
-    const size_t offsets = has_blocks ? 2 * ((size_t)blocks + 1) : 0; /* of out and of in */
-    return hk_strided(sizeof(hk_collective_state_t) + offsets * sizeof(size_t));
+    const hk_asked_t asked = hk_asked_of(run);
+    const hk_operation_t operation = asked.operation;
+    *setup_p = (hk_setup_t){.asked = asked, .algorithm = hk_chosen(run, &asked), .call = hk_call_of(run, &asked)};
+    if (hk_is_a(operation, HK_NEAR)) {
+        find_near(run, setup_p);
+    }
+    setup_p->blocks = hk_blocks(&setup_p->call);
+    setup_p->out_bytes = sum_of(setup_p, hk_gives[operation], hk_given_bytes);
+    setup_p->in_bytes = sum_of(setup_p, hk_gets[operation], hk_got_bytes);
+    if (asked.in_place != 0 && setup_p->in_bytes < setup_p->out_bytes && hk_gives[operation] == HK_DATA_BLOCKS) {
+        setup_p->in_bytes = setup_p->out_bytes; /* of a reduction: what the rank gives */
+    } else if (operation == HK_BARRIER && is_composed(setup_p)) {
+        setup_p->in_bytes = 2 * COLLECTIVE_WORD_BYTES; /* an allreduce needs data */
+    }
+    const size_t most = setup_p->out_bytes > setup_p->in_bytes ? setup_p->out_bytes : setup_p->in_bytes;
+    const hk_room_t room = setup_p->algorithm != NULL ? setup_p->algorithm->room : HK_ROOM_NONE;
+    const size_t work_bytes = whole_lines(room == HK_ROOM_NONE ? 0 : room == HK_ROOM_VECTOR ? most : 2 * most);
+    const size_t in_lines = whole_lines(setup_p->in_bytes);
+    setup_p->out_stride = whole_lines(setup_p->out_bytes);
+    setup_p->in_stride = in_lines + (is_composed(setup_p) ? work_bytes : 0); /* the library may write there, too */
+    setup_p->copies = copies_of(run, setup_p, setup_p->out_stride + setup_p->in_stride);
+    setup_p->work_at = is_composed(setup_p) ? in_lines : setup_p->copies * in_lines;
+    setup_p->in_room = setup_p->copies * setup_p->in_stride + (is_composed(setup_p) ? 0 : work_bytes);
+    setup_p->own_bytes = own_bytes_of(run->ctx, setup_p);
+}
+
+size_t hk_state_bytes(const hk_setup_t *setup)
+{
+    const hk_operation_t operation = setup->asked.operation;
+    const bool has_blocks = hk_gives[operation] == HK_DATA_BLOCKS || hk_gets[operation] == HK_DATA_BLOCKS;
+    const size_t offsets = has_blocks ? 2 * ((size_t)setup->blocks + 1) : 0;
+    return whole_lines(sizeof(hk_collective_state_t) + offsets * sizeof(size_t));
 }
 
 hk_plan_t hk_collective_plan(const hk_run_t *run)
 {
-    const hk_asked_t asked = hk_asked_of(run);
-    const hk_algorithm_t *algorithm = hk_chosen(run, &asked);
-    hk_call_t call;
-    int near[HK_NEAR_MAX];
-    const int blocks = hk_shape(run, &asked, &call, near);
-    const hk_call_sizes_t sizes = hk_sizes_of(&asked, &call, blocks, algorithm);
-    const uint64_t copies = hk_copies_of(run, &asked, &sizes, algorithm == NULL);
-    const uint64_t size = (uint64_t)call.size; /* uneven blocks count as even ones; all ranks have as many neighbours */
-    const uint64_t in_group =
-        hk_is_near(asked.operation) ? size * (uint64_t)blocks : messages_of(asked.operation, size);
-    const uint64_t messages = (uint64_t)asked.groups * in_group;
     static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_ROOT};
-    return (hk_plan_t){.out_bytes = copies * hk_strided(sizes.out_bytes),
-                       .in_bytes =
-                           copies * hk_strided(sizes.in_bytes) + hk_strided(sizes.room_bytes) + COLLECTIVE_STAMP_BYTES,
+    hk_setup_t setup;
+    hk_set_up(run, &setup);
+    const hk_operation_t operation = setup.asked.operation;
+    const hk_algorithm_t *algorithm = setup.algorithm;
+    const uint64_t size = (uint64_t)setup.call.size; /* uneven blocks count as even ones */
+    const uint64_t in_group =
+        hk_is_a(operation, HK_NEAR) ? size * (uint64_t)setup.blocks : hk_least_messages(operation, size);
+    const uint64_t messages = (uint64_t)setup.asked.groups * in_group;
+    return (hk_plan_t){.out_bytes = setup.copies * setup.out_stride,
+                       .in_bytes = setup.in_room + COLLECTIVE_STAMP_BYTES,
                        .reqs_count = algorithm == NULL                ? 0
-                                     : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)blocks
+                                     : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)setup.blocks
                                                                       : 2,
-                       .state_bytes = hk_state_bytes(&asked, blocks) + hk_own_bytes(run->ctx, &call, algorithm),
+                       .state_bytes = hk_state_bytes(&setup) + setup.own_bytes,
                        .bytes_per_rep = messages * run->bytes,
                        .messages_per_rep = messages,
                        .divisor = 1,
                        .algorithm = algorithm == NULL ? "native" : algorithm->name,
-                       .timed = timed[asked.time],
-                       .root = (int)asked.root,
-                       .period = copies};
+                       .timed = timed[setup.asked.time],
+                       .root = (int)setup.asked.root,
+                       .period = setup.copies};
 }

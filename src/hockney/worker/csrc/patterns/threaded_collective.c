@@ -5,20 +5,23 @@
 
 #include "../payload.h"
 #include "../sync.h"
-#include "collective.h"
+#include "collective_core.h"
 #include "threads.h"
 
 enum { MTC_OPERATION = HK_THREADS_OPTIONS, MTC_START };
 enum { MTC_START_BARRIER, MTC_START_STREAM };
 
-/* The words of the option, in this order. */
-static const hk_operation_t mtc_operations[] = {
-    HK_ALLREDUCE, HK_BARRIER, HK_BCAST,     HK_REDUCE,     HK_SCATTER,  HK_SCATTERV,  HK_REDUCE_SCATTER,
-    HK_GATHER,    HK_GATHERV, HK_ALLGATHER, HK_ALLGATHERV, HK_ALLTOALL, HK_ALLTOALLV,
-};
-#define MTC_WORDS                                                                                                      \
-    "allreduce|barrier|bcast|reduce|scatter|scatterv|reduce_scatter|gather|gatherv|allgather|allgatherv|alltoall|"     \
-    "alltoallv"
+/* The words of the option, which are the names of operations. */
+// clang-format off
+#define MTC_OPERATIONS(X)                                                                                              \
+    X(ALLREDUCE, "allreduce") X(BARRIER, "|barrier") X(BCAST, "|bcast") X(REDUCE, "|reduce") X(SCATTER, "|scatter")    \
+    X(SCATTERV, "|scatterv") X(REDUCE_SCATTER, "|reduce_scatter") X(GATHER, "|gather") X(GATHERV, "|gatherv")          \
+    X(ALLGATHER, "|allgather") X(ALLGATHERV, "|allgatherv") X(ALLTOALL, "|alltoall") X(ALLTOALLV, "|alltoallv")
+// clang-format on
+#define MTC_OPERATION_OF(name, word) HK_##name,
+#define MTC_WORD_OF(name, word) word
+static const hk_operation_t mtc_operations[] = {MTC_OPERATIONS(MTC_OPERATION_OF)};
+#define MTC_WORDS MTC_OPERATIONS(MTC_WORD_OF)
 
 #define MTC_TYPE HK_INT32
 enum { MTC_TYPE_BYTES = 4 };
@@ -36,56 +39,27 @@ static hk_operation_t mtc_operation(const hk_run_t *run)
     return mtc_operations[run->option[MTC_OPERATION]];
 }
 
-/* Blocks that a rank may give, and get: of all ranks, or one. */
-static size_t mtc_out_bytes(const hk_run_t *run)
+/* What a rank may give, or get: as the root. */
+static size_t mtc_bytes(const hk_run_t *run, const hk_data_t data[])
 {
-    const size_t size = (size_t)run->ctx->size;
-    switch (mtc_operation(run)) {
-    case HK_BARRIER:
-        return 0;
-    case HK_SCATTER:
-    case HK_SCATTERV:
-    case HK_REDUCE_SCATTER:
-    case HK_ALLTOALL:
-    case HK_ALLTOALLV:
-        return size * run->bytes;
-    default:
-        return run->bytes;
-    }
-}
-
-static size_t mtc_in_bytes(const hk_run_t *run)
-{
-    const size_t size = (size_t)run->ctx->size;
-    switch (mtc_operation(run)) {
-    case HK_BARRIER:
-        return 0;
-    case HK_GATHER:
-    case HK_GATHERV:
-    case HK_ALLGATHER:
-    case HK_ALLGATHERV:
-    case HK_ALLTOALL:
-    case HK_ALLTOALLV:
-        return size * run->bytes;
-    default:
-        return run->bytes;
-    }
+    const hk_data_t mine = data[mtc_operation(run)];
+    return mine == HK_DATA_NOTHING ? 0 : mine == HK_DATA_BLOCKS ? (size_t)run->ctx->size * run->bytes : run->bytes;
 }
 
 static size_t mtc_out_stride(const hk_run_t *run)
 {
-    return hk_threads_stride(mtc_out_bytes(run));
+    return hk_threads_stride(mtc_bytes(run, hk_gives));
 }
 
 static size_t mtc_in_stride(const hk_run_t *run)
 {
-    return hk_threads_stride(mtc_in_bytes(run));
+    return hk_threads_stride(mtc_bytes(run, hk_gets));
 }
 
 static hk_call_t mtc_call(const hk_run_t *run)
 {
     return (hk_call_t){.operation = mtc_operation(run),
-                       .type = hk_reduces(mtc_operation(run)) ? MTC_TYPE : HK_UINT8,
+                       .type = hk_is_a(mtc_operation(run), HK_REDUCES) ? MTC_TYPE : HK_UINT8,
                        .reduction = HK_SUM,
                        .rank = run->ctx->rank,
                        .size = run->ctx->size,
@@ -94,7 +68,7 @@ static hk_call_t mtc_call(const hk_run_t *run)
 
 static size_t mtc_grain(const hk_run_t *run)
 {
-    return hk_reduces(mtc_operation(run)) ? MTC_TYPE_BYTES : 0;
+    return hk_is_a(mtc_operation(run), HK_REDUCES) ? MTC_TYPE_BYTES : 0;
 }
 
 static bool mtc_fits(const hk_run_t *run, char *why, size_t len)
@@ -110,13 +84,7 @@ static bool mtc_fits(const hk_run_t *run, char *why, size_t len)
 static hk_plan_t mtc_plan(const hk_run_t *run)
 {
     const size_t threads = (size_t)run->option[HK_THREADS];
-    const uint64_t size = (uint64_t)run->ctx->size;
-    const hk_operation_t operation = mtc_operation(run);
-    const bool has_root = hk_has_root(operation);
-    const uint64_t each = operation == HK_BARRIER     ? 0
-                          : has_root                  ? size - 1
-                          : operation == HK_ALLREDUCE ? 2 * (size - 1)
-                                                      : size * (size - 1); /* as in the patterns of the operations */
+    const uint64_t each = hk_least_messages(mtc_operation(run), (uint64_t)run->ctx->size);
     return (hk_plan_t){.out_bytes = threads * mtc_out_stride(run),
                        .in_bytes = threads * mtc_in_stride(run),
                        .state_bytes = sizeof(hk_threads_t),
@@ -196,11 +164,11 @@ static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team
     for (size_t i = 0; i <= size; i++) {
         me->at[i] = i * run->bytes;
     }
-    me->call.out_at = hk_gives_blocks(me->call.operation) ? me->at : NULL;
-    me->call.in_at = hk_gets_blocks(me->call.operation) ? me->at : NULL;
+    me->call.out_at = hk_gives[me->call.operation] == HK_DATA_BLOCKS ? me->at : NULL;
+    me->call.in_at = hk_gets[me->call.operation] == HK_DATA_BLOCKS ? me->at : NULL;
     me->call.out = one->out;
     me->call.in = one->in;
-    me->call.own_bytes = mtc_out_bytes(run);
+    me->call.own_bytes = mtc_bytes(run, hk_gives);
     me->call.own = (unsigned char *)one->state + mtc_own_at(run);
     me->team = team;
     me->rank_ctx = run->ctx;
@@ -251,51 +219,15 @@ static hk_status_t mtc_finish(hk_run_t *run)
     return mtc_drop(run, (int)run->option[HK_THREADS]);
 }
 
-/* What a thread gets: block `block`, or one. False: it gets less. */
-static bool mtc_block(const hk_run_t *run, size_t block, hk_expected_t *expected_p)
-{
-    const hk_operation_t operation = mtc_operation(run);
-    const int rank = run->ctx->rank;
-    const size_t mine = (size_t)rank * run->bytes;
-    const bool is_root = rank == 0;
-    hk_expected_t reduced = {.from_rank = HK_FROM_ALL, .type = MTC_TYPE, .reduction = HK_SUM};
-    switch (operation) {
-    case HK_BCAST:
-        return !is_root && block == 0;
-    case HK_REDUCE:
-        *expected_p = reduced;
-        return is_root && block == 0;
-    case HK_ALLREDUCE:
-        *expected_p = reduced;
-        return block == 0;
-    case HK_REDUCE_SCATTER:
-        reduced.from_offset = mine;
-        *expected_p = reduced;
-        return block == 0;
-    case HK_SCATTER:
-    case HK_SCATTERV:
-        expected_p->from_offset = mine;
-        return block == 0;
-    case HK_BARRIER:
-        return false;
-    default:
-        expected_p->in_offset = block * run->bytes;
-        expected_p->from_rank = (int)block;
-        expected_p->from_offset = operation == HK_ALLTOALL || operation == HK_ALLTOALLV ? mine : 0;
-        return (is_root || !hk_has_root(operation)) && block < (size_t)run->ctx->size;
-    }
-}
-
 static bool mtc_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
-    const size_t threads = (size_t)run->option[HK_THREADS];
-    *expected_p = (hk_expected_t){.from_rank = 0};
-    if (!mtc_block(run, i / threads, expected_p)) {
+    const size_t threads = (size_t)run->option[HK_THREADS], thread = i % threads;
+    const hk_run_t *one = hk_team_run(((const hk_threads_t *)run->state)->team, (int)thread);
+    if (!hk_expects(&((const mtc_thread_t *)one->state)->call, i / threads, expected_p)) {
         return false;
     }
-    expected_p->size_bytes = run->bytes;
-    expected_p->in_offset += i % threads * mtc_in_stride(run);
-    expected_p->from_offset += i % threads * mtc_out_stride(run);
+    expected_p->in_offset += thread * mtc_in_stride(run);
+    expected_p->from_offset += thread * mtc_out_stride(run);
     return true;
 }
 

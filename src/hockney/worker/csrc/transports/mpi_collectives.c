@@ -155,35 +155,11 @@ static const call_hook_t call_hooks[HK_OPERATIONS][2] = {MPI_OPERATIONS(RUN_ROW)
 /* Half-precision types are extensions. */
 MPI_Datatype hk_mpi_type(hk_type_t type)
 {
-    switch (type) {
-    case HK_UINT8:
-        return MPI_UINT8_T;
-    case HK_INT8:
-        return MPI_INT8_T;
-    case HK_UINT16:
-        return MPI_UINT16_T;
-    case HK_INT16:
-        return MPI_INT16_T;
-    case HK_UINT32:
-        return MPI_UINT32_T;
-    case HK_INT32:
-        return MPI_INT32_T;
-    case HK_UINT64:
-        return MPI_UINT64_T;
-    case HK_INT64:
-        return MPI_INT64_T;
-    case HK_FLOAT32:
-        return MPI_FLOAT;
-    case HK_FLOAT64:
-        return MPI_DOUBLE;
-    case HK_FLOAT16: // NOLINT(bugprone-branch-clone): where a library has neither
-        return FLOAT16;
-    case HK_BFLOAT16:
-        return BFLOAT16;
-    case HK_TYPES:
-        break;
-    }
-    return MPI_DATATYPE_NULL;
+    const MPI_Datatype types[HK_TYPES] = {
+        [HK_UINT8] = MPI_UINT8_T,   [HK_INT8] = MPI_INT8_T,    [HK_UINT16] = MPI_UINT16_T, [HK_INT16] = MPI_INT16_T,
+        [HK_UINT32] = MPI_UINT32_T, [HK_INT32] = MPI_INT32_T,  [HK_UINT64] = MPI_UINT64_T, [HK_INT64] = MPI_INT64_T,
+        [HK_FLOAT32] = MPI_FLOAT,   [HK_FLOAT64] = MPI_DOUBLE, [HK_FLOAT16] = FLOAT16,     [HK_BFLOAT16] = BFLOAT16};
+    return types[type];
 }
 
 MPI_Op hk_mpi_op(hk_reduction_t reduction)
@@ -194,15 +170,10 @@ MPI_Op hk_mpi_op(hk_reduction_t reduction)
     return ops[reduction];
 }
 
-static bool is_real_type(hk_type_t type)
-{
-    return type >= HK_FLOAT32;
-}
-
 bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
 {
     const char *name = hk_operation_names[call->operation];
-    const size_t largest = call->bytes * (size_t)(call->size > 0 ? call->size : 1); /* of one rank's buffer */
+    const int blocks = hk_is_a(call->operation, HK_UNEVEN) ? call->size : 1; /* places count from the first one */
     (void)tp;
     if (call->form == HK_PERSISTENT && !HK_MPI_4) {
         (void)snprintf(why, len, "persistent %s: that needs MPI 4 (Open MPI 5, MPICH 4)", name);
@@ -216,13 +187,13 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
         (void)snprintf(why, len, "%s: it is no type of this library", hk_type_names[call->type]);
         return false;
     }
-    if (hk_reduces(call->operation) && is_real_type(call->type) && call->reduction >= HK_BAND) {
+    if (hk_is_a(call->operation, HK_REDUCES) && hk_is_real(call->type) && call->reduction >= HK_BAND) {
         (void)snprintf(why, len, "op=%s of %s: MPI has it for whole numbers only", hk_reduction_names[call->reduction],
                        hk_type_names[call->type]);
         return false;
     }
     (void)snprintf(why, len, "%s of %zu B on %d ranks: counts are 32 bits wide", name, call->bytes, call->size);
-    return largest / (hk_is_vector(call->operation) ? 1 : (size_t)(call->size > 0 ? call->size : 1)) <= INT_MAX;
+    return call->bytes <= (size_t)(INT_MAX / (blocks > 1 ? blocks : 1));
 }
 
 /* ---- make and drop ------------------------------------------------------------------------------------------------
@@ -247,11 +218,11 @@ static int make_comm(hk_ctx_t *ctx, const hk_call_t *call, mpi_call_t *m)
         code = MPI_Comm_split(hk_mpi_comm(ctx), call->first, ctx->rank, &m->comm);
         m->owns_comm = code == MPI_SUCCESS;
     }
-    if (code == MPI_SUCCESS && hk_is_near(call->operation)) {
+    if (code == MPI_SUCCESS && hk_is_a(call->operation, HK_NEAR)) {
         MPI_Comm group = m->comm;
-        const int count = call->near.count, *ranks = call->near.ranks;
-        code = MPI_Dist_graph_create_adjacent(group, count, ranks, MPI_UNWEIGHTED, count, ranks, MPI_UNWEIGHTED,
-                                              MPI_INFO_NULL, 0, &m->comm);
+        const int count = call->near.count;
+        code = MPI_Dist_graph_create_adjacent(group, count, call->near.from, MPI_UNWEIGHTED, count, call->near.to,
+                                              MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &m->comm);
         if (m->owns_comm) {
             MPI_Comm_free(&group);
         }
@@ -265,7 +236,7 @@ static void set_in_place(hk_call_t *call)
     const bool is_root = call->rank == call->root;
     if (call->operation == HK_SCATTER || call->operation == HK_SCATTERV) {
         call->in = is_root ? MPI_IN_PLACE : call->in;
-    } else if (!hk_has_root(call->operation) || is_root) {
+    } else if (!hk_is_a(call->operation, HK_ROOTED) || is_root) {
         call->out = MPI_IN_PLACE;
     }
 }
@@ -293,12 +264,10 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
     m->request = MPI_REQUEST_NULL;
     m->type = hk_mpi_type(type);
     m->op = hk_mpi_op(call->reduction);
-    const bool gives_one =
-        call->operation == HK_GATHERV || call->operation == HK_ALLGATHERV || call->operation == HK_NEIGHBOR_ALLGATHERV;
-    const size_t own_bytes = gives_one                        ? call->own_bytes
-                             : call->operation == HK_SCATTERV ? hk_out_bytes(call, call->rank)
-                                                              : call->bytes;
-    m->count = (int)(own_bytes / unit_bytes);
+    const size_t bytes = hk_gives[call->operation] == HK_DATA_BLOCK ? call->own_bytes
+                         : call->operation == HK_SCATTERV           ? hk_out_bytes(call, call->rank)
+                                                                    : call->bytes;
+    m->count = (int)(bytes / unit_bytes);
     count_blocks(call->out_at, (int)blocks, unit_bytes, m->sent, m->sent_at, m->far_sent_at);
     count_blocks(call->in_at, (int)blocks, unit_bytes, m->got, m->got_at, m->far_got_at);
     for (size_t i = 0; i < blocks; i++) {

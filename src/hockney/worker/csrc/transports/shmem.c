@@ -170,7 +170,8 @@ static hk_status_t barrier(hk_ctx_t *ctx)
     .library = library, .put = put, .get = get, .put_start = hk_shmem_put_start, .get_start = hk_shmem_get_start,      \
     .quiet = quiet, .wait_word = wait_word, .has_atomic = hk_shmem_has_atomic, .make_atomic = hk_shmem_make_atomic,    \
     .barrier = barrier, .has_call = hk_shmem_has_call, .call_bytes = hk_shmem_call_bytes,                              \
-    .make_call = hk_shmem_make_call, .drop_call = hk_shmem_drop_call, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    .make_call = hk_shmem_make_call, .drop_call = hk_shmem_drop_call, .now_ns = hk_real_now_ns,                        \
+    .compute = hk_real_compute
 
 const hk_transport_t hk_transport_shmem = {
     SHARED,
