@@ -10,11 +10,6 @@ typedef struct real_format {
     int fraction, exponent;
 } real_format_t;
 
-static bool is_real(hk_type_t type)
-{
-    return type == HK_FLOAT16 || type == HK_BFLOAT16 || type == HK_FLOAT32 || type == HK_FLOAT64;
-}
-
 static real_format_t format_of(hk_type_t type)
 {
     return type == HK_FLOAT16    ? (real_format_t){10, 5}
@@ -60,36 +55,40 @@ static bool is_narrow(hk_type_t type, hk_reduction_t reduction)
     return hk_type_bytes[type] <= 2 && (reduction == HK_SUM || reduction == HK_PROD);
 }
 
-/* An element in 64 adds one, or doubles: those of hundreds of ranks stay in the range of 8 bits. */
-static uint64_t narrow_element(size_t index, hk_reduction_t reduction, int rank, uint64_t seed)
+/* Sums and products of 4,096 ranks stay in 8 bits, and half of the elements of the first ranks count: of rank r 1 in 2
+ * but not more than 9 in r adds one. A product changes its sign with 1 in 2; without signs, 1 in 2 (r + 1) doubles. */
+static uint64_t narrow_element(size_t index, hk_type_t type, hk_reduction_t reduction, int rank, uint64_t seed)
 {
-    const bool counts = hk_payload_byte(index, rank, seed) % 64 == 0;
-    return reduction == HK_SUM ? counts : counts ? 2 : 1;
+    enum { HALF = 128, NINE = 9 * 256, FIRST = 18 };
+    const int byte = hk_payload_byte(index, rank, seed);
+    if (reduction == HK_SUM) {
+        return byte < (rank < FIRST ? HALF : NINE / rank + 1);
+    }
+    const bool is_signed = type == HK_INT8 || type == HK_INT16;
+    return byte >= (is_signed ? HALF : HALF / (rank + 1)) ? 1 : is_signed ? ~(uint64_t)0 : 2;
 }
 
 /* The bits of an element of rank's payload. A real number has as many random bits as the type holds: k / 2^fraction
- * with |k| up to 2^fraction; of products 1 + k / 2^fraction, with k 16 times smaller, so that those of thousands of
- * ranks stay in range. */
+ * with |k| up to 2^fraction. Of products it is 1 + k / 2^fraction with k 16 times smaller, or 64 times if the exponent
+ * is narrow, so that those of thousands of ranks stay normal. With seed 0, of repetitions that are timed and not
+ * verified, it is 1 or -1: a result that is multiplied again and again stays normal. */
 static uint64_t element(size_t index, hk_type_t type, hk_reduction_t reduction, int rank, uint64_t seed)
 {
-    const size_t bytes = hk_type_bytes[type];
-    uint64_t bits = 0;
-    if (!is_real(type) && is_narrow(type, reduction)) {
-        return narrow_element(index, reduction, rank, seed);
+    const size_t bytes = hk_type_bytes[type], at = index * bytes;
+    if (!hk_is_real(type)) {
+        const uint64_t bits = hk_payload_word(at / 8, rank, seed) >> (8 * (at % 8));
+        return is_narrow(type, reduction) ? narrow_element(index, type, reduction, rank, seed)
+                                          : bits & (~(uint64_t)0 >> (64 - 8 * bytes));
     }
-    if (!is_real(type)) {
-        for (size_t i = 0; i < bytes; i++) {
-            bits |= (uint64_t)hk_payload_byte(index * bytes + i, rank, seed) << (8 * i);
-        }
-        return bits;
+    const real_format_t format = format_of(type);
+    const uint64_t bits = hk_payload_word(index, rank, seed);
+    if (reduction == HK_PROD && seed == 0) {
+        return bits_of(bits % 2 == 0 ? 1 : -1, type);
     }
-    for (size_t i = 0; i < 8; i++) {
-        bits |= (uint64_t)hk_payload_byte(index * 8 + i, rank, seed) << (8 * i);
-    }
-    const int fraction = format_of(type).fraction;
-    const int random_bits = reduction == HK_PROD ? fraction - 4 : fraction;
+    const int fewer = reduction != HK_PROD ? 0 : format.exponent > 5 ? 4 : 6;
+    const int random_bits = format.fraction - fewer;
     const double k = (double)(int64_t)(bits >> (63 - random_bits)) - ldexp(1.0, random_bits);
-    return bits_of(ldexp(k, -fraction) + (reduction == HK_PROD ? 1 : 0), type);
+    return bits_of(ldexp(k, -format.fraction) + (reduction == HK_PROD ? 1 : 0), type);
 }
 
 /* Little-endian machines only, as everywhere here: bytes in memory are those of the number. */
@@ -102,7 +101,7 @@ void hk_payload_fill_elements(unsigned char *out, size_t size_bytes, hk_type_t t
                               size_t from_offset, uint64_t seed)
 {
     const size_t bytes = hk_type_bytes[type];
-    if (!is_real(type) && !is_narrow(type, reduction)) {
+    if (!hk_is_real(type) && !is_narrow(type, reduction)) {
         hk_payload_fill_part(out, size_bytes, rank, from_offset, seed);
         return;
     }
@@ -210,7 +209,7 @@ bool hk_payload_check_reduced(const unsigned char *in, size_t size_bytes, const 
         uint64_t found = 0;
         bool is_right = false;
         memcpy(&found, in + at, bytes);
-        if (is_real(reduced->type)) {
+        if (hk_is_real(reduced->type)) {
             const real_result_t exact = reduce_real(index, reduced, seed);
             is_right = fabs(real_of(found, reduced->type) - exact.value) <= exact.error; /* false for NaN */
         } else {
@@ -234,7 +233,7 @@ bool hk_payload_check_reduced(const unsigned char *in, size_t size_bytes, const 
 unsigned char hk_payload_reduced_byte(size_t offset, const hk_reduced_t *reduced, uint64_t seed)
 {
     const size_t bytes = hk_type_bytes[reduced->type];
-    const uint64_t bits = is_real(reduced->type)
+    const uint64_t bits = hk_is_real(reduced->type)
                               ? bits_of(reduce_real(offset / bytes, reduced, seed).value, reduced->type)
                               : reduce_whole(offset / bytes, reduced, seed);
     return (unsigned char)(bits >> (8 * (offset % bytes)));

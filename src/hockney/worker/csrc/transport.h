@@ -380,7 +380,7 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     bool (*has_call)(const struct hk_transport *tp, const struct hk_call *call, char *why, size_t len);
 
     /* The room that the call needs at `own`. The caller gives it, all zeros and aligned as by malloc: a rank without
-     * memory has failed before any waits for it in make_call. Required with has_call. */
+     * memory has failed before any waits for it in make_call. 1 or more. Required with has_call. */
     size_t (*call_bytes)(const struct hk_call *call);
 
     /* Prepare the call for its repetitions, untimed, on all ranks: sets run, wait and test. On error nothing is left;

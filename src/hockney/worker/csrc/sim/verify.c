@@ -57,6 +57,8 @@ static bool begin_known(sim_check_t *check, const hk_expected_t *block)
         (sim_known_t){.block = *block, .bytes = malloc(block->size_bytes + 1), .next = malloc(block->size_bytes + 1)};
     known->block.end_rank = block->first_rank + 1;
     if (known->bytes == NULL || known->next == NULL) {
+        free(known->bytes);
+        known->bytes = NULL; /* nothing is known */
         return false;
     }
     fill_known(check, known->bytes, block->first_rank);
