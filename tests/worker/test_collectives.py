@@ -47,6 +47,9 @@ def variants(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
         yield from ({"counts": counts} for counts in ("linear", "one-big"))
         if "root" in has:
             yield {"counts": "linear", "root": ranks - 1}
+    if "bytes_of" in has:
+        yield {"bytes_of": "vector", "dtype": "int16"}
+        yield {"bytes_of": "vector", "inplace": "yes", "dtype": "int8"}
     if "start" in has:
         yield {"start": "barrier", "arrival_us": 10, "time": "mean"}
     if "data" in has:
@@ -139,6 +142,8 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
     ("allreduce", 8, {"algorithm": "parts"}, "made of the library's own operations, and shm has no reduce of its own"),
     ("alltoall", 8, {"inplace": "yes"}, "algorithm=flat of alltoall does not work in place"),
     ("alltoall", 8, {"data": "fresh", "inplace": "yes"}, "leave inplace=yes out"),
+    ("reduce_scatter_block", 8, {"bytes_of": "vector", "dtype": "int32"},
+     "bytes_of=vector of 8 B has no element for each of 3 ranks: use 12 B or more"),
     ("gatherv", 8, {"algorithm": "gatherv"}, "algorithm=gatherv is gatherv itself: use algorithm=native"),
     ("neighbor_alltoall", 8, {"nx": 2}, "3 ranks"),
 ]  # fmt: skip
@@ -165,6 +170,8 @@ def forms(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
             yield {**of_form, "inplace": "yes"}
         if "counts" in has:
             yield {**of_form, "counts": "linear"}
+        if "bytes_of" in has:
+            yield {**of_form, "bytes_of": "vector", "dtype": "int8"}
         if of_form:
             yield {**of_form, "overlap": "yes", "tests": 3}
             yield {**of_form, "start": "barrier"}

@@ -82,6 +82,7 @@ CASES = [
     Case("bcast", "shm", 5, 24, 4, {"root": 3}, ": (P - 1) bytes / time"),
     Case("allgatherv", "shm", 5, 24, 20, {"counts": "linear"}, "P (P - 1) bytes / time"),
     Case("allreduce", "shm", 4, 24, 4, {"groups": 2}),
+    Case("reduce_scatter", "shm", 5, 24, 20, {"dtype": "int8", "bytes_of": "vector"}, ": (P - 1) bytes / time"),
     Case("outfarm", "shm", 5, 24, 4, {}),
     Case("multicast", "shm", 5, 24, 4, {}),
     Case("funnel", "shm", 5, 24, 4, {}),

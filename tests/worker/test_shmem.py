@@ -121,7 +121,10 @@ def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) ->
         ("bcast", [("root", "1")]),
         ("allgather", []),
         ("allgatherv", [("counts", "linear")]),
+        ("bcast", [("start", "barrier")]),
+        *([("alltoall", [("data", "fresh")])] if transport == "shmem" else []),  # static data have no room
     ]
+    by_others = [("gather", "allgather"), ("scatter", "bcast"), ("allgather", "allgatherv"), ("reduce", "allreduce")]
     with WorkerSession(job(shmem, transport, ranks)) as session:
         session.hello()
         for pattern, options in patterns:
@@ -131,6 +134,12 @@ def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) ->
         for size in (8, 104, 70_000):
             answer = session.measure("allreduce", bytes=size, batch=70, samples=1, timeout_s=60)
             assert (answer.algorithm, answer.verified) == ("native", True)
+            for pattern, algorithm in by_others:
+                options = [("algorithm", algorithm)]
+                answer = session.measure(pattern, bytes=size, batch=69, samples=1, timeout_s=60, options=options)
+                assert (answer.algorithm, answer.verified) == (algorithm, True)
+        by_allreduce = session.measure("barrier", batch=70, samples=1, options=[("algorithm", "allreduce")])
+        assert by_allreduce.algorithm == "allreduce"
         session.close()
     assert not session.channel.noise
 

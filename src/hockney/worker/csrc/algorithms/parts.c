@@ -49,6 +49,9 @@ static hk_call_t part_of(const hk_call_t *call, const hk_algorithm_t *algorithm,
     part.operation = algorithm->parts[i];
     if (has_blocks && hk_gives[part.operation] == HK_DATA_VECTOR) {
         part.bytes = at != NULL ? at[call->size] : call->bytes * (size_t)call->size;
+    } else if (call->operation == HK_BARRIER) { /* a word */
+        part.bytes = part.own_bytes = sizeof(uint64_t);
+        part.type = HK_UINT64;
     }
     return part;
 }
@@ -75,10 +78,8 @@ static void connect(const hk_call_t *call, sequence_t *sequence)
     hk_call_t *first = &sequence->call[0], *second = &sequence->call[1];
     const bool is_root = call->rank == call->root;
     switch (call->operation) {
-    case HK_BARRIER: /* a word */
-        first->bytes = first->own_bytes = 8;
-        first->type = HK_UINT64;
-        first->out = call->in + 8;
+    case HK_BARRIER:
+        first->out = call->in + sizeof(uint64_t);
         break;
     case HK_REDUCE:
         first->in = is_root ? call->in : call->work;

@@ -18,6 +18,7 @@ typedef struct hk_asked {
     hk_operation_t operation;
     int64_t algorithm, form, overlap, tests, root, type, reduction, in_place, counts, groups, start, time, arrival_us,
         fresh;
+    size_t vector_bytes; /* of all blocks of a reduction; 0: the size is that of a block */
 } hk_asked_t;
 
 hk_asked_t hk_asked_of(const hk_run_t *run);

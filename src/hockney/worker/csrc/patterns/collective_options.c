@@ -33,7 +33,8 @@ hk_asked_t hk_asked_of(const hk_run_t *run)
                         .start = value_of(run, "start", HK_START_STREAM),
                         .time = value_of(run, "time", 0),
                         .arrival_us = value_of(run, "arrival_us", 0),
-                        .fresh = value_of(run, "data", 0)};
+                        .fresh = value_of(run, "data", 0),
+                        .vector_bytes = value_of(run, "bytes_of", 0) != 0 ? run->bytes : 0};
 }
 
 hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked)
@@ -41,6 +42,9 @@ hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked)
     const hk_ctx_t *ctx = run->ctx;
     const int size = ctx->size / (int)asked->groups;
     const int rank = size > 0 ? ctx->rank % size : 0;
+    const size_t element = hk_type_bytes[asked->type], count = size > 0 ? (size_t)size : 1;
+    const size_t rest = hk_is_a(asked->operation, HK_UNEVEN) ? count - 1 : 0; /* some blocks have one element more */
+    const size_t mean = (asked->vector_bytes / element + rest) / count * element;
     return (hk_call_t){.operation = asked->operation,
                        .form = (hk_form_t)asked->form,
                        .type = (hk_type_t)asked->type,
@@ -52,7 +56,7 @@ hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked)
                        .root = (int)asked->root,
                        .in_place = asked->in_place != 0,
                        .is_met = asked->start != HK_START_STREAM,
-                       .bytes = run->bytes};
+                       .bytes = asked->vector_bytes > 0 ? mean : run->bytes};
 }
 
 /* ---- the algorithm ----------------------------------------------------------------------------------------------- */
@@ -119,6 +123,12 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     }
     if (asked->root >= size) {
         snprintf(why, len, "root=%d is no rank of %d: the last one is %d", (int)asked->root, size, size - 1);
+        return false;
+    }
+    const size_t least_bytes = hk_type_bytes[asked->type] * (size_t)size;
+    if (asked->vector_bytes > 0 && asked->vector_bytes < least_bytes && !hk_is_a(asked->operation, HK_UNEVEN)) {
+        snprintf(why, len, "bytes_of=vector of %zu B has no element for each of %d ranks: use %zu B or more",
+                 asked->vector_bytes, size, least_bytes);
         return false;
     }
     hk_ctx_t group = *run->ctx;

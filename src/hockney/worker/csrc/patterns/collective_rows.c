@@ -28,6 +28,8 @@ enum { ARRIVAL_US_MAX = 1000000, GROUPS_MAX = 2048, TESTS_MAX = 10000 };
 #define OPTIONS_REDUCTION                                                                                       \
     {"dtype", HK_TYPE_WORDS, HK_UINT64, 0, 0, "the type of elements"},                                             \
     {"op", HK_REDUCTION_WORDS, HK_SUM, 0, 0, "the reduction"}
+#define OPTION_BYTES_OF                                                                                             \
+    {"bytes_of", "block|vector", 0, 0, 0, "what has the message size: a block, or the vector of all blocks, as in OSU"}
 #define OPTIONS_GRID HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), {"nz", NULL, 1, 0, 1048576, "same"}
 /* Of all operations on data between ranks, and of those that may be in place. */
 #define OPTIONS_CALL OPTIONS_FORM, OPTIONS_TIME, OPTION_DATA
@@ -79,10 +81,10 @@ ROW(alltoallw, ALLTOALLW, OF_EACH_TO_EACH,
     OPTION_ALGORITHM(HK_ALLTOALLV_ALGORITHMS), OPTION_COUNTS, OPTIONS_COPY)
 ROW(reduce_scatter, REDUCE_SCATTER, OF_REDUCTIONS,
     "each rank gets its block of the reduction of all ranks' vectors, of any sizes",
-    OPTION_ALGORITHM(HK_REDUCE_SCATTER_ALGORITHMS), OPTIONS_REDUCTION, OPTION_COUNTS, OPTIONS_SUM)
+    OPTION_ALGORITHM(HK_REDUCE_SCATTER_ALGORITHMS), OPTIONS_REDUCTION, OPTION_BYTES_OF, OPTION_COUNTS, OPTIONS_SUM)
 ROW(reduce_scatter_block, REDUCE_SCATTER_BLOCK, OF_REDUCTIONS,
     "each rank gets its block of the reduction of all ranks' vectors",
-    OPTION_ALGORITHM(HK_REDUCE_SCATTER_ALGORITHMS), OPTIONS_REDUCTION, OPTIONS_SUM)
+    OPTION_ALGORITHM(HK_REDUCE_SCATTER_ALGORITHMS), OPTIONS_REDUCTION, OPTION_BYTES_OF, OPTIONS_SUM)
 ROW(scan, SCAN, OF_REDUCTIONS, "rank i gets the reduction of the vectors of ranks 0 to i",
     OPTION_ALGORITHM(HK_SCAN_ALGORITHMS), OPTIONS_REDUCTION, OPTIONS_SUM)
 ROW(exscan, EXSCAN, OF_REDUCTIONS, "rank i gets the reduction of the vectors of ranks 0 to i - 1",

@@ -43,19 +43,26 @@ static bool is_exchange(hk_operation_t operation)
     return hk_gives[operation] == HK_DATA_BLOCKS && hk_gets[operation] == HK_DATA_BLOCKS;
 }
 
+/* Whether the first blocks of a vector may have one element more than the others. */
+static bool cuts_unevenly(const hk_asked_t *asked)
+{
+    return asked->vector_bytes > 0 && hk_is_a(asked->operation, HK_UNEVEN);
+}
+
 /* Uneven blocks are whole words of 4 B, which OpenSHMEM's count, and elements; they have the sum of even ones, but for
  * rounding. linear: block i is i + 1 times as large as block 0. one-big: the last block has all. */
 static size_t block_bytes(const hk_asked_t *asked, const hk_call_t *call, int block)
 {
     const size_t element = hk_type_bytes[call->type], grain = element > 4 ? element : 4;
     const size_t blocks = (size_t)hk_blocks(call), place = (size_t)block % blocks;
+    const size_t extra = place < asked->vector_bytes / element % blocks;
     switch (asked->counts) {
     case HK_COUNTS_LINEAR:
         return call->bytes / grain * 2 * (place + 1) / (blocks + 1) * grain;
     case HK_COUNTS_ONE_BIG:
         return place == blocks - 1 ? call->bytes * blocks : 0;
     default:
-        return call->bytes;
+        return cuts_unevenly(asked) ? (asked->vector_bytes / element / blocks + extra) * element : call->bytes;
     }
 }
 
@@ -84,7 +91,7 @@ static size_t sum_of(const hk_setup_t *setup, hk_data_t data,
 {
     size_t sum = 0;
     if (data == HK_DATA_BLOCKS && setup->asked.counts == HK_COUNTS_EQUAL) {
-        return (size_t)setup->blocks * setup->call.bytes;
+        return cuts_unevenly(&setup->asked) ? setup->asked.vector_bytes : (size_t)setup->blocks * setup->call.bytes;
     }
     for (int i = 0; i < setup->blocks && data == HK_DATA_BLOCKS; i++) {
         sum += of_block(&setup->asked, &setup->call, i);
@@ -185,7 +192,7 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
                                      : algorithm->reqs == HK_REQS_ALL ? 2 * (size_t)setup.blocks
                                                                       : 2,
                        .state_bytes = hk_state_bytes(&setup) + setup.own_bytes,
-                       .bytes_per_rep = messages * run->bytes,
+                       .bytes_per_rep = messages * run->bytes / (setup.asked.vector_bytes > 0 ? size : 1),
                        .messages_per_rep = messages,
                        .divisor = 1,
                        .algorithm = algorithm == NULL ? "native" : algorithm->name,
