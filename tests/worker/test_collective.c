@@ -1,6 +1,8 @@
 /* Collective patterns on a library of this test: if other ranks may write into `in` early, each repetition has another
  * one than the repetition before it, also across batches; the library is asked once, and told when it is over. Of an
- * operation by two others, the first is dropped if the second cannot be made. */
+ * operation by two others, the first is dropped if the second cannot be made, and both can count all blocks. Uneven
+ * blocks have the sum of even ones, also of neighbours. */
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ static hk_status_t note(hk_ctx_t *ctx, hk_call_t *call)
 static bool has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
 {
     (void)tp, (void)why, (void)len;
-    return call->operation != HK_BARRIER && call->form == HK_BLOCKING;
+    return call->operation != HK_BARRIER && call->form == HK_BLOCKING && call->bytes <= INT_MAX;
 }
 
 enum { OWN_BYTES = 40 };
@@ -62,17 +64,26 @@ static void drop_call(hk_ctx_t *ctx, hk_call_t *call)
 static unsigned char out[ROOM], in[ROOM];
 static _Alignas(16) unsigned char state[ROOM];
 
-/* A run over this library, planned; algorithm: the number of its word. */
-static hk_run_t begin(calls_t *calls, const hk_pattern_t *allreduce, int algorithm)
+static int64_t *option_of(hk_run_t *run, const char *name)
 {
-    hk_run_t run = {.ctx = &calls->base, .pattern = allreduce, .bytes = SIZE_BYTES, .out = out, .in = in};
-    for (size_t i = 0; i < HK_OPTIONS_MAX; i++) {
-        run.option[i] = allreduce->option[i].fallback;
+    size_t i = 0;
+    while (strcmp(run->pattern->option[i].name, name) != 0) {
+        i++;
     }
-    run.option[0] = algorithm;
+    return &run->option[i];
+}
+
+/* A run over this library, planned; algorithm: the number of its word. */
+static hk_run_t begin(calls_t *calls, const hk_pattern_t *pattern, int algorithm)
+{
+    hk_run_t run = {.ctx = &calls->base, .pattern = pattern, .bytes = SIZE_BYTES, .out = out, .in = in};
+    for (size_t i = 0; i < HK_OPTIONS_MAX; i++) {
+        run.option[i] = pattern->option[i].fallback;
+    }
+    *option_of(&run, "algorithm") = algorithm;
     memset(state, 0, sizeof state);
     run.state = state;
-    const hk_plan_t plan = allreduce->plan(&run);
+    const hk_plan_t plan = pattern->plan(&run);
     CHECK(plan.in_bytes <= ROOM && plan.state_bytes <= ROOM && plan.out_bytes <= ROOM);
     return run;
 }
@@ -111,9 +122,40 @@ static void check_failure(const hk_pattern_t *allreduce, int fails_at)
     CHECK(calls.made == (fails_at == 0 ? 2 : fails_at - 1) && calls.dropped == calls.made);
 }
 
+/* A gather of blocks, and a bcast of all of them. */
+static void check_counts(const hk_pattern_t *allgather)
+{
+    enum { PARTS = 7 };
+    char why[256];
+    const hk_transport_t tp = {.has_call = has_call, .call_bytes = call_bytes};
+    calls_t calls = {.base = {.tp = &tp, .size = 3}};
+    hk_run_t run = begin(&calls, allgather, PARTS);
+    run.bytes = INT_MAX / 3;
+    CHECK(allgather->fits(&run, why, sizeof why));
+    run.bytes++;
+    CHECK(!allgather->fits(&run, why, sizeof why) && strstr(why, "made of the library's own operations") != NULL);
+}
+
+static void check_neighbours(const hk_pattern_t *neighbours)
+{
+    enum { LINEAR = 1, ONE_BIG, NEIGHBOURS = 4 };
+    const hk_transport_t tp = {.has_call = has_call, .call_bytes = call_bytes};
+    for (int rank = 0; rank < 16; rank++) {
+        calls_t calls = {.base = {.tp = &tp, .rank = rank, .size = 16}};
+        hk_run_t run = begin(&calls, neighbours, 0);
+        for (int counts = 0; counts <= ONE_BIG; counts++) {
+            *option_of(&run, "counts") = counts;
+            const size_t bytes = neighbours->plan(&run).out_bytes, even = NEIGHBOURS * SIZE_BYTES;
+            CHECK(counts == LINEAR ? bytes <= even && bytes + SIZE_BYTES >= even : bytes == even);
+        }
+    }
+}
+
 int main(void)
 {
-    extern const hk_pattern_t hk_pattern_allreduce;
+    extern const hk_pattern_t hk_pattern_allreduce, hk_pattern_allgather, hk_pattern_neighbor_alltoallv;
+    check_counts(&hk_pattern_allgather);
+    check_neighbours(&hk_pattern_neighbor_alltoallv);
     check_places(&hk_pattern_allreduce, true);
     check_places(&hk_pattern_allreduce, false);
     for (int fails_at = 0; fails_at <= 2; fails_at++) {

@@ -68,9 +68,45 @@ static void check_halves(hk_type_t type)
     CHECK(!hk_payload_check_reduced(one, sizeof one, &alone, 0, SEED, &wrong) && wrong == 1);
 }
 
+/* Few elements of 8 or 16 bits say whether a rank's are missing: with a chance of 1 in 256 they do not. */
+static void check_few(hk_type_t type, hk_reduction_t reduction)
+{
+    enum { SEEDS = 400, UNNOTICED = 12 };
+    int unnoticed = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        unsigned char one[16];
+        size_t wrong = 0;
+        const size_t bytes = 8 * hk_type_bytes[type];
+        const hk_reduced_t both = {type, reduction, 0, 2};
+        hk_payload_fill_type(one, bytes, type, reduction, 1, seed);
+        unnoticed += hk_payload_check_reduced(one, bytes, &both, 0, seed, &wrong);
+    }
+    CHECK(unnoticed <= UNNOTICED);
+}
+
+/* Products of 4,096 ranks stay in range, and elements that are multiplied again and again, too. */
+static void check_products(void)
+{
+    const hk_reduced_t many = {HK_FLOAT16, HK_PROD, 0, 4096};
+    for (size_t at = 1; at < 64; at += sizeof(uint16_t)) {
+        const int exponent = hk_payload_reduced_byte(at, &many, SEED) >> 2 & 31;
+        CHECK(exponent > 0 && exponent < 31);
+    }
+    float one[8];
+    hk_payload_fill_type((unsigned char *)one, sizeof one, HK_FLOAT32, HK_PROD, RANK, 0);
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        CHECK(one[i] * one[i] == 1);
+    }
+}
+
 int main(void)
 {
     check_blocks();
+    check_products();
+    for (hk_type_t type = HK_UINT8; type <= HK_INT16; type++) {
+        check_few(type, HK_SUM);
+        check_few(type, HK_PROD);
+    }
     for (int type = 0; type < HK_TYPES; type++) {
         for (int reduction = 0; reduction < HK_REDUCTIONS; reduction++) {
             if (hk_combine_of((hk_type_t)type, (hk_reduction_t)reduction) != NULL) {

@@ -135,7 +135,7 @@ typedef struct hk_call {
     bool in_place;
     bool is_met;                  /* all ranks meet before each call: none runs ahead */
     size_t bytes;                 /* of a vector, or the mean size of a block */
-    size_t own_bytes;             /* what this rank gives: its vector, its block, or all blocks of out */
+    size_t given_bytes;           /* what this rank gives: its vector, its block, or all blocks of out */
     const size_t *out_at, *in_at; /* [blocks + 1] offsets; NULL where the buffer has no blocks */
     hk_near_t near;
     const unsigned char *out;

@@ -14,13 +14,8 @@
 
 #include "../collective.h"
 
-/* Room in call->work. */
-typedef enum hk_room {
-    HK_ROOM_NONE,
-    HK_ROOM_VECTOR,  /* one vector: call->bytes, or all blocks of a reduction to blocks */
-    HK_ROOM_VECTORS, /* two */
-    HK_ROOM_BLOCKS,  /* all blocks of the larger one of out and in, twice */
-} hk_room_t;
+/* Room in call->work: how often it holds the larger one of out and in. */
+typedef enum hk_room { HK_ROOM_NONE, HK_ROOM_ONE, HK_ROOM_TWO } hk_room_t;
 
 /* Requests in call->reqs. */
 typedef enum hk_reqs {
@@ -42,30 +37,30 @@ typedef enum hk_sizes { HK_SIZES_ANY, HK_SIZES_EVEN, HK_SIZES_POWER_OF_TWO } hk_
     X("chain", hk_bcast_chain, NONE, PAIR, ANY)                                               \
     X("scatter-allgather", hk_bcast_scatter_allgather, NONE, PAIR, ANY)
 #define HK_REDUCE_ALGORITHMS(X, P)                                                               \
-    X("binomial", hk_reduce_binomial, VECTORS, PAIR, ANY)                                     \
-    X("linear", hk_reduce_linear, VECTORS, PAIR, ANY)                                          \
-    X("chain", hk_reduce_chain, VECTORS, PAIR, ANY)                                           \
-    X("rabenseifner", hk_reduce_rabenseifner, VECTORS, PAIR, ANY)                             \
-    P("allreduce", ALLREDUCE, NO_OPERATION, VECTOR)
+    X("binomial", hk_reduce_binomial, TWO, PAIR, ANY)                                     \
+    X("linear", hk_reduce_linear, ONE, PAIR, ANY)                                          \
+    X("chain", hk_reduce_chain, TWO, PAIR, ANY)                                           \
+    X("rabenseifner", hk_reduce_rabenseifner, TWO, PAIR, ANY)                             \
+    P("allreduce", ALLREDUCE, NO_OPERATION, ONE)
 #define HK_ALLREDUCE_ALGORITHMS(X, P)                                                            \
-    X("doubling", hk_allreduce_doubling, VECTOR, PAIR, ANY)                                   \
-    X("ring", hk_allreduce_ring, VECTOR, PAIR, ANY)                                           \
-    X("rabenseifner", hk_allreduce_rabenseifner, VECTOR, PAIR, ANY)                           \
-    X("linear", hk_allreduce_linear, VECTOR, PAIR, ANY)                                       \
+    X("doubling", hk_allreduce_doubling, ONE, PAIR, ANY)                                   \
+    X("ring", hk_allreduce_ring, ONE, PAIR, ANY)                                           \
+    X("rabenseifner", hk_allreduce_rabenseifner, ONE, PAIR, ANY)                           \
+    X("linear", hk_allreduce_linear, ONE, PAIR, ANY)                                       \
     P("parts", REDUCE, BCAST, NONE)
 #define HK_GATHER_ALGORITHMS(X, P)                                                               \
-    X("binomial", hk_gather_binomial, BLOCKS, PAIR, ANY)                                      \
+    X("binomial", hk_gather_binomial, TWO, PAIR, ANY)                                      \
     X("linear", hk_gather_linear, NONE, ALL, ANY)                                             \
     P("allgather", ALLGATHER, NO_OPERATION, NONE)                                             \
     P("gatherv", GATHERV, NO_OPERATION, NONE)
 #define HK_SCATTER_ALGORITHMS(X, P)                                                              \
-    X("binomial", hk_scatter_binomial, BLOCKS, PAIR, ANY)                                     \
+    X("binomial", hk_scatter_binomial, TWO, PAIR, ANY)                                     \
     X("linear", hk_scatter_linear, NONE, ALL, ANY)                                            \
-    P("bcast", BCAST, NO_OPERATION, BLOCKS)                                                   \
+    P("bcast", BCAST, NO_OPERATION, ONE)                                                   \
     P("scatterv", SCATTERV, NO_OPERATION, NONE)
 #define HK_ALLGATHER_ALGORITHMS(X, P)                                                            \
     X("ring", hk_allgather_ring, NONE, PAIR, ANY)                                             \
-    X("bruck", hk_allgather_bruck, BLOCKS, PAIR, ANY)                                         \
+    X("bruck", hk_allgather_bruck, TWO, PAIR, ANY)                                         \
     X("doubling", hk_allgather_doubling, NONE, PAIR, POWER_OF_TWO)                            \
     X("neighbour", hk_allgather_neighbour, NONE, PAIR, EVEN)                                  \
     X("linear", hk_allgather_linear, NONE, ALL, ANY)                                          \
@@ -75,19 +70,19 @@ typedef enum hk_sizes { HK_SIZES_ANY, HK_SIZES_EVEN, HK_SIZES_POWER_OF_TWO } hk_
     X("flat", hk_alltoall_flat, NONE, ALL, ANY)                                               \
     X("linear", hk_alltoall_linear, NONE, ALL, ANY)                                           \
     X("pairwise", hk_alltoall_pairwise, NONE, PAIR, ANY)                                      \
-    X("bruck", hk_alltoall_bruck, BLOCKS, PAIR, ANY)                                          \
+    X("bruck", hk_alltoall_bruck, TWO, PAIR, ANY)                                          \
     P("alltoallv", ALLTOALLV, NO_OPERATION, NONE)
 #define HK_ALLTOALLV_ALGORITHMS(X, P)                                                            \
     X("linear", hk_alltoall_linear, NONE, ALL, ANY)                                           \
     X("pairwise", hk_alltoall_pairwise, NONE, PAIR, ANY)
 #define HK_REDUCE_SCATTER_ALGORITHMS(X, P)                                                       \
-    X("pairwise", hk_reduce_scatter_pairwise, VECTORS, PAIR, ANY)                             \
-    X("ring", hk_reduce_scatter_ring, VECTORS, PAIR, ANY)                                     \
-    X("halving", hk_reduce_scatter_halving, VECTORS, PAIR, POWER_OF_TWO)                      \
-    P("parts", REDUCE, SCATTERV, VECTOR)
+    X("pairwise", hk_reduce_scatter_pairwise, TWO, PAIR, ANY)                             \
+    X("ring", hk_reduce_scatter_ring, TWO, PAIR, ANY)                                     \
+    X("halving", hk_reduce_scatter_halving, TWO, PAIR, POWER_OF_TWO)                      \
+    P("parts", REDUCE, SCATTERV, ONE)
 #define HK_SCAN_ALGORITHMS(X, P)                                                                 \
-    X("doubling", hk_scan_doubling, VECTORS, PAIR, ANY)                                       \
-    X("linear", hk_scan_linear, VECTORS, PAIR, ANY)                                           \
+    X("doubling", hk_scan_doubling, TWO, PAIR, ANY)                                       \
+    X("linear", hk_scan_linear, TWO, PAIR, ANY)                                           \
     P("exscan", EXSCAN, REDUCE_LOCAL, NONE)
 #define HK_REDUCE_LOCAL_ALGORITHMS(X, P)                                                         \
     X("portable", hk_reduce_local_portable, NONE, PAIR, ANY)
@@ -140,11 +135,11 @@ static inline hk_status_t hk_swap(hk_ctx_t *ctx, hk_call_t *call, int to, const 
     return tp->wait_all(ctx, call->reqs, 2);
 }
 
-/* Where part i of a vector begins that is cut into `parts` of whole elements, as even as they can be. */
-static inline size_t hk_part_at(const hk_call_t *call, int parts, int i)
+/* Where slice i of a vector begins that is cut into `slices` of whole elements, as even as they can be. */
+static inline size_t hk_slice_at(const hk_call_t *call, int slices, int i)
 {
     const size_t grain = hk_type_bytes[call->type];
-    return call->bytes / grain * (size_t)i / (size_t)parts * grain;
+    return call->bytes / grain * (size_t)i / (size_t)slices * grain;
 }
 
 /* The number of bytes of `count` blocks from block `first` on, modulo the size of the group. */

@@ -87,25 +87,25 @@ hk_status_t hk_bcast_scatter_allgather(hk_ctx_t *ctx, hk_call_t *call)
         distance *= 2;
     }
     int end = rank + distance < size ? rank + distance : size; /* of the parts that this rank has */
-    const size_t mine = hk_part_at(call, size, rank);
+    const size_t mine = hk_slice_at(call, size, rank);
     if (rank != 0) {
         HK_TRY(tp->recv(ctx, hk_peer(call, hk_to_rank(call, rank - distance)), vector + mine,
-                        hk_part_at(call, size, end) - mine));
+                        hk_slice_at(call, size, end) - mine));
     }
     for (distance /= 2; distance > 0; distance /= 2) {
         if (rank + distance < end) {
-            const size_t at = hk_part_at(call, size, rank + distance);
+            const size_t at = hk_slice_at(call, size, rank + distance);
             HK_TRY(tp->send(ctx, hk_peer(call, hk_to_rank(call, rank + distance)), vector + at,
-                            hk_part_at(call, size, end) - at));
+                            hk_slice_at(call, size, end) - at));
             end = rank + distance;
         }
     }
     for (int step = 0; step < size - 1; step++) {
         const int given = (rank - step + size) % size, got = (rank - step - 1 + size) % size;
-        const size_t given_at = hk_part_at(call, size, given), got_at = hk_part_at(call, size, got);
+        const size_t given_at = hk_slice_at(call, size, given), got_at = hk_slice_at(call, size, got);
         HK_TRY(hk_swap(ctx, call, hk_to_rank(call, rank + 1), vector + given_at,
-                       hk_part_at(call, size, given + 1) - given_at, hk_to_rank(call, rank + size - 1), vector + got_at,
-                       hk_part_at(call, size, got + 1) - got_at));
+                       hk_slice_at(call, size, given + 1) - given_at, hk_to_rank(call, rank + size - 1),
+                       vector + got_at, hk_slice_at(call, size, got + 1) - got_at));
     }
     return HK_OK;
 }

@@ -7,7 +7,7 @@ static const unsigned char *block_for(const hk_call_t *call, int k)
 
 static size_t bytes_for(const hk_call_t *call, int k)
 {
-    return call->out_at != NULL ? hk_out_bytes(call, k) : call->own_bytes;
+    return call->out_at != NULL ? hk_out_bytes(call, k) : call->given_bytes;
 }
 
 static hk_status_t receive_all(hk_ctx_t *ctx, hk_call_t *call)

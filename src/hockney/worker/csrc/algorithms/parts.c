@@ -50,7 +50,7 @@ static hk_call_t part_of(const hk_call_t *call, const hk_algorithm_t *algorithm,
     if (has_blocks && hk_gives[part.operation] == HK_DATA_VECTOR) {
         part.bytes = at != NULL ? at[call->size] : call->bytes * (size_t)call->size;
     } else if (call->operation == HK_BARRIER) { /* a word */
-        part.bytes = part.own_bytes = sizeof(uint64_t);
+        part.bytes = part.given_bytes = sizeof(uint64_t);
         part.type = HK_UINT64;
     }
     return part;

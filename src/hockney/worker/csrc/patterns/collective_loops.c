@@ -254,7 +254,7 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
     call->in = run->in;
     call->work = run->in + state->setup.work_at;
     call->reqs = run->reqs;
-    call->own_bytes = state->setup.out_bytes;
+    call->given_bytes = state->setup.out_bytes;
     HK_TRY(make(run));
     const bool is_split = call->wait != NULL, streams = asked->start == HK_START_STREAM;
     state->operate = is_split ? operate_split : operate_whole;

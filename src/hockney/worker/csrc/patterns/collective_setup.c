@@ -157,7 +157,7 @@ void hk_set_up(const hk_run_t *run, hk_setup_t *setup_p)
     }
     const size_t most = setup_p->out_bytes > setup_p->in_bytes ? setup_p->out_bytes : setup_p->in_bytes;
     const hk_room_t room = setup_p->algorithm != NULL ? setup_p->algorithm->room : HK_ROOM_NONE;
-    const size_t work_bytes = whole_lines(room == HK_ROOM_NONE ? 0 : room == HK_ROOM_VECTOR ? most : 2 * most);
+    const size_t work_bytes = whole_lines((size_t)room * most);
     const size_t in_lines = whole_lines(setup_p->in_bytes);
     setup_p->out_stride = whole_lines(setup_p->out_bytes);
     setup_p->in_stride = in_lines + (is_composed(setup_p) ? work_bytes : 0); /* the library may write there, too */

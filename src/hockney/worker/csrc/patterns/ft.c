@@ -272,7 +272,7 @@ static hk_status_t ft_prepare(hk_run_t *run)
                            .rank = ctx->rank,
                            .size = ctx->size,
                            .bytes = ft->block_at[1],
-                           .own_bytes = ft->block_at[size],
+                           .given_bytes = ft->block_at[size],
                            .out_at = ft->block_at,
                            .in_at = ft->block_at,
                            .out = run->out,

@@ -168,7 +168,7 @@ static void mtc_complete(const hk_run_t *run, hk_run_t *one, int thread, hk_team
     me->call.in_at = hk_gets[me->call.operation] == HK_DATA_BLOCKS ? me->at : NULL;
     me->call.out = one->out;
     me->call.in = one->in;
-    me->call.own_bytes = mtc_bytes(run, hk_gives);
+    me->call.given_bytes = mtc_bytes(run, hk_gives);
     me->call.own = (unsigned char *)one->state + mtc_own_at(run);
     me->team = team;
     me->rank_ctx = run->ctx;

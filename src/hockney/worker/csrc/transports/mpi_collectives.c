@@ -264,7 +264,7 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
     m->request = MPI_REQUEST_NULL;
     m->type = hk_mpi_type(type);
     m->op = hk_mpi_op(call->reduction);
-    const size_t bytes = hk_gives[call->operation] == HK_DATA_BLOCK ? call->own_bytes
+    const size_t bytes = hk_gives[call->operation] == HK_DATA_BLOCK ? call->given_bytes
                          : call->operation == HK_SCATTERV           ? hk_out_bytes(call, call->rank)
                                                                     : call->bytes;
     m->count = (int)(bytes / unit_bytes);

@@ -194,7 +194,7 @@ hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, hk_call_t *call)
     const bool reduces = hk_is_a(call->operation, HK_REDUCES);
     shmem_call_t *own = call->own;
     own->work_stride = (half_bytes > least_bytes ? half_bytes : least_bytes) / 16 * 16 + 16;
-    own->words = call->own_bytes / CALL_WORD_BYTES;
+    own->words = call->given_bytes / CALL_WORD_BYTES;
     own->words = call->operation == HK_ALLTOALL ? call->bytes / CALL_WORD_BYTES : own->words;
     own->reduce = reduce_of(call->type, call->reduction);
     own->sync = shmem_malloc(syncs * SYNC_WORDS * sizeof *own->sync);
