@@ -7,12 +7,14 @@ hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_apart_t apart, hk_ma
 {
     hk_threads_t *threads = run->state;
     hk_ctx_t *ctx = run->ctx;
-    HK_TRY(hk_team_open(run, count, reqs_count, state_bytes, run->option[HK_THREADS_CPUS] != 0, &threads->team));
+    const bool stays = run->option[HK_THREADS_CPUS] != 0;
+    const hk_status_t opened = hk_team_open(run, count, reqs_count, state_bytes, stays, &threads->team);
     hk_status_t status = HK_OK;
-    while (status == HK_OK && threads->contexts < contexts) {
+    while (status == HK_OK && threads->contexts < contexts) { /* with all ranks, also without memory for a team */
         status = ctx->tp->open_thread(ctx, threads->contexts, apart, match, &threads->context[threads->contexts]);
         threads->contexts += status == HK_OK;
     }
+    status = status == HK_OK ? opened : status;
     for (int i = 0; i < count && status == HK_OK; i++) {
         hk_team_run(threads->team, i)->ctx = threads->context[i];
     }
@@ -25,7 +27,9 @@ hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_apart_t apart, hk_ma
 hk_status_t hk_threads_finish(hk_run_t *run)
 {
     hk_threads_t *threads = run->state;
-    hk_team_close(threads->team);
+    if (threads->team != NULL) {
+        hk_team_close(threads->team);
+    }
     while (threads->contexts > 0) {
         run->ctx->tp->close_thread(threads->context[--threads->contexts]);
     }
