@@ -139,6 +139,11 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("run pingpong -o rate=1kHz -t unix", "pingpong has no option 'rate_hz'"),
         ("run pushfarm,pingpong -o rate=max -o deadline=1ms -t unix", "pingpong has no events on schedule"),
         ("run pushfarm -o rate=2GHz -t unix", "option rate_hz of pushfarm must be a whole number from 0 to 1000000000"),
+        (
+            "run neighbor_alltoall -o distances=none -t shm",
+            "distances of neighbor_alltoall must be grid, up to 64 numb",
+        ),
+        ("run neighbor_alltoall -o distances=/etc/hosts -t shm", " in /etc/hosts is no distance"),
         ("run", "name what to run"),
         ("run pingpog", "unknown suite or pattern 'pingpog': did you mean 'pingpong'"),
         ("run pingpong -t shn", "did you mean 'shm'"),

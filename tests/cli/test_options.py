@@ -96,6 +96,13 @@ def test_an_option_changes_just_its_field_of_the_plan(
     assert {name: after[name] for name in after if after[name] != before[name]} == changed
 
 
+def test_distances_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "distances"
+    file.write_text("1, -1\n65\n")
+    words = ("run", "neighbor_alltoall", "--dry-run", "--json", "-t", "shm", "-n", "2", "-o", f"distances={file}")
+    assert facts(document(capsys, *words))["options"] == {(("distances", "+1-1+65"),)}
+
+
 def test_hosts_are_in_the_plan_and_mpi_alone_runs_there(capsys: pytest.CaptureFixture[str]) -> None:
     shown = document(
         capsys, "run", "oneway", "--dry-run", "--json", *arguments({**BASE, "--transport": "tcp", "--hosts": "a,b"})

@@ -50,6 +50,8 @@ def variants(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
     if "bytes_of" in has:
         yield {"bytes_of": "vector", "dtype": "int16"}
         yield {"bytes_of": "vector", "inplace": "yes", "dtype": "int8"}
+    if "distances" in has:
+        yield {"distances": "+1-2+5", "counts": "linear"} if "counts" in has else {"distances": "+1-2+5"}
     if "start" in has:
         yield {"start": "barrier", "arrival_us": 10, "time": "mean"}
     if "data" in has:
@@ -146,6 +148,8 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
      "bytes_of=vector of 8 B has no element for each of 3 ranks: use 12 B or more"),
     ("gatherv", 8, {"algorithm": "gatherv"}, "algorithm=gatherv is gatherv itself: use algorithm=native"),
     ("neighbor_alltoall", 8, {"nx": 2}, "3 ranks"),
+    ("neighbor_alltoall", 8, {"distances": "+1-3"}, "distances=-3 leads from a rank of 3 to itself"),
+    ("neighbor_alltoall", 8, {"distances": "+1", "nx": 3}, "ranks with distances= form no grid: leave nx= and ny= out"),
 ]  # fmt: skip
 
 
@@ -153,6 +157,13 @@ def test_options_that_do_not_suit_are_refused_in_a_sentence() -> None:
     commands = [measure(name, size, **options) for name, size, options, _ in REFUSED]
     for message, (*_, why) in zip(all_unsupported(commands, "shm", 3), REFUSED, strict=True):
         assert why in message
+
+
+@pytest.mark.parametrize("distances", ["+", "1", "+1-", "+1-1x", "+0", "+N-N", "+1" * 65, "+9999999999", "+1K"])
+def test_a_list_that_is_none_is_refused(distances: str) -> None:
+    (answer, *_), _ = converse(build_worker(), [measure("neighbor_alltoall", 8, distances=distances)], "-t", "null")
+    assert (answer["kind"], answer["code"]) == ("error", "argument")
+    assert re.search("with signs, such as|must be one of grid", answer["message"])
 
 
 # ---- a library's own -------------------------------------------------------------------------------------------------
@@ -170,6 +181,8 @@ def forms(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
             yield {**of_form, "inplace": "yes"}
         if "counts" in has:
             yield {**of_form, "counts": "linear"}
+        if "distances" in has:
+            yield {**of_form, "distances": "+1-1"}
         if "bytes_of" in has:
             yield {**of_form, "bytes_of": "vector", "dtype": "int8"}
         if of_form:

@@ -105,7 +105,7 @@ static void test_warmup_is_made_before_the_samples_and_in_none_of_them(void)
     for (size_t i = 0; i < HK_OPTIONS_MAX; i++) {
         command.option[i] = hk_patterns[command.pattern]->option[i].fallback;
     }
-    static _Alignas(16) unsigned char state[1024];
+    static _Alignas(16) unsigned char state[2048];
     unsigned char in[256] = {0}, out[256] = {0};
     hk_run_t run = hk_run_of(&ctx, &command);
     run.state = state;

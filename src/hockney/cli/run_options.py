@@ -11,6 +11,7 @@ from typing import Any
 
 from hockney.cli.common import names, read_count
 from hockney.errors import UsageError, unknown
+from hockney.files import named_bytes
 from hockney.machine.placement import can_pin, refuse_unusable
 from hockney.render.streams import remark
 from hockney.report.commands import typed
@@ -178,15 +179,26 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
     """The options of patterns, and the deadline of a search in ns. Raises UsageError.
 
     `window=16` is ("window", "16") and `rate=100k/s` is ("rate_hz", "100000"). `rate=max` with `deadline=1ms` searches
-    a rate, so it begins without one: ("rate_hz", "0").
+    a rate, so it begins without one: ("rate_hz", "0"). `distances=FILE` is ("distances", "+1-1").
     """
     pairs = dict(parse_pair("an option", word) for word in words)
+    if Path(pairs.get("distances", "")).is_file():
+        pairs["distances"] = _distances(Path(pairs["distances"]))
     rate, deadline = pairs.pop("rate", None), pairs.pop("deadline", None)
     if (rate == "max") != (deadline is not None):
         raise UsageError("rate=max and deadline belong together: write for example -o rate=max -o deadline=1ms")
     if rate is not None:
         pairs["rate_hz"] = "0" if rate == "max" else ",".join(str(parse_frequency_hz(each)) for each in rate.split(","))
     return tuple(pairs.items()), None if deadline is None else parse_time_ns(deadline)
+
+
+def _distances(path: Path) -> str:
+    """The numbers in a file, with signs: +1-1. Raises UsageError."""
+    numbers = re.split(r"[\s,]+", named_bytes(path, "distances").decode(errors="replace").strip())
+    strange = next((number for number in numbers if not re.fullmatch(r"[+-]?\d{1,9}", number, re.ASCII)), None)
+    if strange is not None:
+        raise UsageError(f"'{strange}' in {path} is no distance: write whole numbers such as 1 -1 64")
+    return "".join(f"{int(number):+d}" for number in numbers)
 
 
 def parse_pair(what: str, word: str) -> tuple[str, str]:

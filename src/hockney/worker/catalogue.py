@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -26,6 +27,7 @@ from hockney.worker.programs import ProgramFailed, answer_of
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
 
+LIST = "+N-N"  # the last choice of an option that may be numbers with signs, such as +1-1
 _LIMIT_S = 20.0  # for an answer of a worker, whose library may come from a slow file system
 
 
@@ -42,10 +44,13 @@ class OptionInfo:
 
     def check(self, value: str) -> str | None:
         """Why value is wrong, or None."""
+        if LIST in self.choices:
+            right = value == self.default or re.fullmatch(r"([+-][1-9]\d{0,8}){1,64}", value, re.ASCII)
+            return None if right else f"must be {self.default}, up to 64 numbers such as +1-1, or a file of them"
         if self.choices:
             return None if value in self.choices else f"must be one of {', '.join(self.choices)}"
-        right = parse_count(value, self.max, self.min)
-        return None if right is not None else f"must be a whole number from {self.min} to {self.max}"
+        number = parse_count(value, self.max, self.min)
+        return None if number is not None else f"must be a whole number from {self.min} to {self.max}"
 
 
 @dataclass(frozen=True, kw_only=True)

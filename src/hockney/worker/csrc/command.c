@@ -151,6 +151,33 @@ static hk_status_t take_field(parser_t *parser, unsigned bit, const field_t *fie
     return HK_OK;
 }
 
+/* Numbers with signs, such as +1-1+64, none of them 0. */
+static hk_status_t take_list(parser_t *parser, text_t value, int64_t *count_p)
+{
+    int64_t count = 0;
+    for (size_t at = 0; at < value.len; count++) {
+        const char sign = value.at[at++];
+        text_t digits = {value.at + at, 0};
+        uint64_t number = 0;
+        for (; at < value.len && value.at[at] >= '0' && value.at[at] <= '9'; at++) {
+            digits.len++;
+        }
+        if ((sign != '+' && sign != '-') || !parse_unsigned(digits, &number) || number < 1 || number > INT32_MAX ||
+            count == HK_LIST_MAX) {
+            return refuse(parser, "not up to 64 numbers with signs, such as +1-1", value);
+        }
+        parser->command.list[count] = sign == '-' ? -(int32_t)number : (int32_t)number;
+    }
+    *count_p = count;
+    return HK_OK;
+}
+
+static bool is_list(const hk_option_t *option, text_t value)
+{
+    const char *last = option->choices != NULL ? strrchr(option->choices, '|') : NULL;
+    return last != NULL && strcmp(last, HK_LIST) == 0 && value.len > 0 && (*value.at == '+' || *value.at == '-');
+}
+
 static hk_status_t take_option(parser_t *parser, text_t key, text_t value)
 {
     const hk_option_t *options = parser->pattern->option;
@@ -161,6 +188,10 @@ static hk_status_t take_option(parser_t *parser, text_t key, text_t value)
                                    .max = (uint64_t)options[i].max,
                                    .choices = options[i].choices};
             uint64_t number = 0;
+            if (is_list(&options[i], value)) {
+                HK_TRY(take_once(parser, BIT_OPTION + i, key));
+                return take_list(parser, value, &parser->command.option[i]);
+            }
             HK_TRY(take_field(parser, BIT_OPTION + i, &field, key, value, &number));
             parser->command.option[i] = (int64_t)number;
             return HK_OK;

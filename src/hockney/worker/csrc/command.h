@@ -26,6 +26,7 @@ typedef struct hk_command {
     uint64_t version;      /* of the protocol, from hello */
     uint32_t pattern;      /* index in hk_patterns */
     int64_t option[HK_OPTIONS_MAX];
+    int32_t list[HK_LIST_MAX]; /* the numbers of the option that is a list */
 } hk_command_t;
 
 /* Parse one line without its line break. On success *command_p is complete, with defaults. HK_ERR_ARGUMENT: error

@@ -8,7 +8,7 @@
 #include "collective.h"
 #include "transport.h"
 
-enum { HK_OPTIONS_MAX = 16 };
+enum { HK_OPTIONS_MAX = 16, HK_LIST_MAX = 64 };
 
 /* The ranks whose samples give the figure. */
 typedef enum hk_timed {
@@ -49,7 +49,9 @@ typedef enum hk_kind {
     HK_KIND_STARTUP,
 } hk_kind_t;
 
-/* An integer, or one of several words separated by '|'. The value of a word is its index. */
+/* An integer, or one of several words separated by '|'. The value of a word is its index. The last word may be HK_LIST,
+ * in one option of a pattern: then the value may also be the number of numbers in the run's `list`. */
+#define HK_LIST "|+N-N"
 typedef struct hk_option {
     const char *name;
     const char *choices; /* NULL: an integer */
@@ -63,6 +65,7 @@ typedef struct hk_run {
     const struct hk_pattern *pattern;
     size_t bytes; /* message size */
     int64_t option[HK_OPTIONS_MAX];
+    int32_t list[HK_LIST_MAX];
     unsigned char *out, *in; /* out_bytes and in_bytes, as planned */
     hk_req_t *reqs;          /* reqs_count, as planned */
     size_t reqs_count;

@@ -96,6 +96,7 @@ hk_run_t hk_run_of(hk_ctx_t *ctx, const hk_command_t *command)
                     .bytes = command->bytes,
                     .reps_max = most_repetitions(command)};
     memcpy(run.option, command->option, sizeof run.option);
+    memcpy(run.list, command->list, sizeof run.list);
     return run;
 }
 

@@ -11,13 +11,13 @@ enum { HK_COUNTS_EQUAL, HK_COUNTS_LINEAR, HK_COUNTS_ONE_BIG };
 enum { HK_START_STREAM, HK_START_BARRIER, HK_START_WINDOW };
 enum { HK_ALGORITHM_AUTO, HK_ALGORITHM_NATIVE, HK_ALGORITHM_FIRST };
 
-enum { HK_NEAR_MAX = 2 * HK_GRID_DIMENSIONS_MAX };
+enum { HK_NEAR_MAX = HK_LIST_MAX };
 
 /* What the options of a point ask for; what a pattern has no option for has its default. */
 typedef struct hk_asked {
     hk_operation_t operation;
     int64_t algorithm, form, overlap, tests, root, type, reduction, in_place, counts, groups, start, time, arrival_us,
-        fresh;
+        fresh, distances;
     size_t vector_bytes; /* of all blocks of a reduction; 0: the size is that of a block */
 } hk_asked_t;
 

@@ -34,6 +34,7 @@ hk_asked_t hk_asked_of(const hk_run_t *run)
                         .time = value_of(run, "time", 0),
                         .arrival_us = value_of(run, "arrival_us", 0),
                         .fresh = value_of(run, "data", 0),
+                        .distances = value_of(run, "distances", 0),
                         .vector_bytes = value_of(run, "bytes_of", 0) != 0 ? run->bytes : 0};
 }
 
@@ -131,12 +132,22 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
                  asked->vector_bytes, size, least_bytes);
         return false;
     }
+    for (int64_t i = 0; i < asked->distances; i++) {
+        if (run->list[i] % size == 0) {
+            snprintf(why, len, "distances=%+d leads from a rank of %d to itself", (int)run->list[i], size);
+            return false;
+        }
+    }
+    if (asked->distances > 0 && (run->option[HK_GRID_NX] != 0 || run->option[HK_GRID_NY] != 0)) {
+        snprintf(why, len, "ranks with distances= form no grid: leave nx= and ny= out");
+        return false;
+    }
     hk_ctx_t group = *run->ctx;
     hk_run_t in_group = *run;
     group.size = size;
     group.rank %= size;
     in_group.ctx = &group;
-    return !hk_is_a(asked->operation, HK_NEAR) || hk_grid_fits(&in_group, why, len);
+    return !hk_is_a(asked->operation, HK_NEAR) || asked->distances > 0 || hk_grid_fits(&in_group, why, len);
 }
 
 /* Blocks of any sizes need operations that take them, or all blocks as one vector. */

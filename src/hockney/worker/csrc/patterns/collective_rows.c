@@ -30,7 +30,9 @@ enum { ARRIVAL_US_MAX = 1000000, GROUPS_MAX = 2048, TESTS_MAX = 10000 };
     {"op", HK_REDUCTION_WORDS, HK_SUM, 0, 0, "the reduction"}
 #define OPTION_BYTES_OF                                                                                             \
     {"bytes_of", "block|vector", 0, 0, 0, "what has the message size: a block, or the vector of all blocks, as in OSU"}
-#define OPTIONS_GRID HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), {"nz", NULL, 1, 0, 1048576, "same"}
+#define OPTION_DISTANCES                                                                                        \
+    {"distances", "grid" HK_LIST, 0, 0, 0, "neighbours on the grid, or at distances: +1-1, or a file of them"}
+#define OPTIONS_GRID HK_GRID_OPTION("nx"), HK_GRID_OPTION("ny"), {"nz", NULL, 1, 0, 1048576, "same"}, OPTION_DISTANCES
 /* Of all operations on data between ranks, and of those that may be in place. */
 #define OPTIONS_CALL OPTIONS_FORM, OPTIONS_TIME, OPTION_DATA
 #define OPTIONS_COPY OPTION_IN_PLACE, OPTIONS_CALL, OPTION_TYPE

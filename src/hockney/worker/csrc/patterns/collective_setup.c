@@ -15,19 +15,25 @@ static size_t whole_lines(size_t size_bytes)
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
-/* The neighbours of this rank on its group's grid, in each dimension the one before and the one after it; with two
- * ranks in it they are one. What goes to the one before comes from the one after. */
+/* The neighbours of this rank at the distances that were asked for, or on its group's grid, in each dimension the one
+ * before and the one after it; with two ranks in it they are one. What goes to the one before comes from the one after.
+ */
 static void find_near(const hk_run_t *run, hk_setup_t *setup)
 {
     hk_call_t *call = &setup->call;
     hk_ctx_t ctx = *run->ctx;
     hk_run_t in_group = *run;
-    int count = 0;
+    int count = (int)setup->asked.distances;
+    for (int i = 0; i < count; i++) {
+        const int ahead = (run->list[i] % call->size + call->size) % call->size;
+        setup->to[i] = (call->rank + ahead) % call->size;
+        setup->from[i] = (call->rank + call->size - ahead) % call->size;
+    }
     ctx.rank = call->rank;
     ctx.size = call->size;
     in_group.ctx = &ctx;
     const hk_grid_t grid = hk_grid_of(&in_group);
-    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX; d++) {
+    for (int d = 0; d < HK_GRID_DIMENSIONS_MAX && setup->asked.distances == 0; d++) {
         for (int step = -1; step <= 1; step += 2) {
             if (grid.ranks[d] > 2 || (grid.ranks[d] == 2 && step > 0)) {
                 setup->to[count] = hk_grid_around(&grid, d, step);
