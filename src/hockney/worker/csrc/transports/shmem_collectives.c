@@ -3,6 +3,7 @@
  * Data count in words of 4 bytes: here always 4, never 8, to avoid a choice in a timed loop. A sync array can be reused
  * once all ranks have left the previous call. Two are enough where a rank that has left a call has received from all
  * others, so that all have left the one before. */
+#include <shmem.h>
 #include <stdio.h>
 
 #include "../collective.h"
@@ -132,32 +133,17 @@ static reduce_t reduce_of(hk_type_t type, hk_reduction_t reduction)
 /* ---- what the library has -------------------------------------------------------------------------------------------
  */
 
-typedef hk_status_t (*run_t)(hk_ctx_t *, hk_call_t *);
-
-static run_t run_of(hk_operation_t operation)
-{
-    switch (operation) {
-    case HK_BCAST:
-        return call_bcast;
-    case HK_ALLGATHER:
-        return call_allgather;
-    case HK_ALLGATHERV:
-        return call_allgatherv;
-    case HK_ALLTOALL:
-        return call_alltoall;
-    case HK_ALLREDUCE:
-        return call_allreduce;
-    default:
-        return NULL;
-    }
-}
+static hk_status_t (*const call_hooks[HK_OPERATIONS])(hk_ctx_t *, hk_call_t *) = {
+    [HK_BCAST] = call_bcast,       [HK_ALLGATHER] = call_allgather, [HK_ALLGATHERV] = call_allgatherv,
+    [HK_ALLTOALL] = call_alltoall, [HK_ALLREDUCE] = call_allreduce,
+};
 
 bool hk_shmem_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
 {
     const char *name = hk_operation_names[call->operation];
     (void)tp;
     (void)snprintf(why, len, "%s", name);
-    if (run_of(call->operation) == NULL) {
+    if (call_hooks[call->operation] == NULL) {
         return false;
     }
     if (call->form != HK_BLOCKING) {
@@ -206,7 +192,7 @@ hk_status_t hk_shmem_make_call(hk_ctx_t *ctx, hk_call_t *call)
     for (size_t i = 0; i < syncs * SYNC_WORDS; i++) {
         own->sync[i] = SHMEM_SYNC_VALUE;
     }
-    call->run = call->operation == HK_BCAST && call->is_met ? call_bcast_met : run_of(call->operation);
+    call->run = call->operation == HK_BCAST && call->is_met ? call_bcast_met : call_hooks[call->operation];
     shmem_barrier_all(); /* before any rank's first call */
     return HK_OK;
 }
