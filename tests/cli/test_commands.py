@@ -54,6 +54,10 @@ def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path, fake: Fak
         subprocess.run(["sh", "-c", example], env=there, check=True)
         written = tmp_path / example.partition("~/")[2]
         assert "_HOCKNEY_COMPLETE" in written.read_text()
+        if "bash" in example:  # where names end words at blanks alone
+            script = f'. {written}; printf %s "$COMP_WORDBREAKS"'
+            done = subprocess.run(["bash", "-c", f"COMP_WORDBREAKS=' :@='; {script}"], capture_output=True, check=True)
+            assert done.stdout == b" ="
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
@@ -408,6 +412,10 @@ def test_a_terminal_gets_a_table(tmp_path: Path, filled_store: Path, no_color: s
         (["run", "ping"], "pingpong"),
         (["run", "qu"], "quick"),
         (["run", "mi"], "mine.toml"),
+        (["run", "osu_allr"], "osu_allreduce"),
+        (["run", "IMB:Ping"], "IMB:PingPong"),
+        (["run", "IMB-N"], "IMB-NBC"),
+        (["run", "osu_bw,osu_bi"], "osu_bw,osu_bibw"),
         (["run", "pingpong", "-t", "sh"], "shm"),
         (["run", "pingpong", "-t", "shm,tcp:s"], "shm,tcp:spin"),
         (["run", "--resume", "la"], "last"),

@@ -82,7 +82,7 @@ def _unknown(word: str) -> UsageError:
     if word == "help":
         return UsageError("unknown command 'help'. For help", argv=("hockney", "--help"))
     with contextlib.suppress(HockneyError):  # no compiler
-        if word in things_to_run():
+        if word in things_to_run(word):
             return UsageError(f"unknown command '{word}'. To measure it", argv=("hockney", "run", word))
     return unknown("command", word, COMMANDS)
 

@@ -83,8 +83,9 @@ def complete(kind: _Kind) -> Callable[[click.Context, click.Parameter, str], lis
         known: dict[str, None] = {}
         with warnings.catch_warnings(), contextlib.suppress(HockneyError, OSError):
             warnings.simplefilter("ignore")
-            for word in _words(kind, ctx, incomplete):
-                known[word] = None
+            before = incomplete[: incomplete.rfind(",") + 1] if kind in ("what", "transport") else ""
+            for word in _words(kind, ctx, incomplete.removeprefix(before)):
+                known[before + word] = None
         return [CompletionItem(word) for word in known if word.startswith(incomplete) and word.isprintable()]
 
     return completed
@@ -107,13 +108,11 @@ def _words(kind: _Kind, ctx: click.Context, incomplete: str) -> Iterator[str]:
             folder = incomplete.rpartition("/")[0] or ("/" if incomplete.startswith("/") else ".")
             files = [f"{path}/" if path.is_dir() else str(path) for path in sorted(Path(folder).iterdir())]
             yield from (file for file in files if file.endswith((".toml", "/")))
-            yield from things_to_run()
+            yield from things_to_run(incomplete)
         case "transport":
             from hockney.worker.catalogue import load
 
-            before, comma, _ = incomplete.rpartition(",")
-            yield from (f"{before}{comma}{name}" for name in ("mpi", "pvm"))
-            yield from (f"{before}{comma}{name}" for name in load().transports)
+            yield from ("mpi", "pvm", *load().transports)
         case "pattern":
             from hockney.worker.catalogue import native_patterns
 
@@ -132,13 +131,15 @@ def _words(kind: _Kind, ctx: click.Context, incomplete: str) -> Iterator[str]:
             yield from (f"{name}=" for name in PARAMETERS)
 
 
-def things_to_run() -> Iterator[str]:
-    """Names of suites and patterns. Raises BuildError, ProtocolError."""
+def things_to_run(word: str) -> Iterator[str]:
+    """Names of suites, patterns, and the benchmarks of a tool that the word names. Raises BuildError, ProtocolError."""
     from hockney.suites import builtin_names
+    from hockney.suites.tools import tools
     from hockney.worker.catalogue import native_patterns
 
     yield from builtin_names()
     yield from native_patterns()
+    yield from (name for tool in tools().values() if word for name in tool.words)
 
 
 # ---- options --------------------------------------------------------------------------------------------------------

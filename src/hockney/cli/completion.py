@@ -24,8 +24,8 @@ def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
 
     Save it in the shell's completion folder, and start a new shell. The command must be on PATH as `hockney`.
 
-    It completes commands and options, and as their values suites, patterns, transports, labels of runs, machine states
-    and machines of the archive.
+    It completes commands and options, and as their values suites, patterns, benchmarks of OSU and IMB, transports,
+    labels of runs, machine states and machines of the archive.
     """
     from click.shell_completion import get_completion_class
 
@@ -34,6 +34,8 @@ def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # click allows only these three shells
     script = kind(hockney, {}, "hockney", "_HOCKNEY_COMPLETE").source()
+    if shell == "bash":  # else a word ends at a colon and at "@", which names such as mpi@openmpi:rma contain
+        script += "COMP_WORDBREAKS=${COMP_WORDBREAKS//[:@]/}\n"
     if as_json:
         print_json("completion", {"shell": shell, "script": script})
     else:

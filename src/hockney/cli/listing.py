@@ -34,11 +34,11 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     """List suites, patterns, transports and launchers, and how to get missing ones.
 
     KIND is suites, patterns, transports, launchers, machines, osu, imb, matrix or schemas; with it, each is described.
-    `osu` and `imb` are the benchmarks of these tools, with the commands that measure the same. The matrix shows each
-    pattern's transports. Machines are those of the archive: the suites of the classic reports show their
-    published figures next to yours, and `hockney run --machine` runs on their models. `schemas` prints one JSON Schema
-    of all documents that --json prints. FILEs are your own suites, listed in place of hockney's; the exit code is 2 if
-    one of them cannot be measured.
+    `osu` and `imb` are the benchmarks of these tools: `hockney run` takes their names. The matrix shows each pattern's
+    transports. Machines are those of the archive: the suites of the classic reports show their published figures next
+    to yours, and `hockney run --machine` runs on their models. `schemas` prints one JSON Schema of all documents that
+    --json prints. FILEs are your own suites, listed in place of hockney's; the exit code is 2 if one of them cannot be
+    measured.
     """
     if files and kind != "suites":
         raise UsageError("files can be given to 'list suites' only")
@@ -51,11 +51,10 @@ def list_command(kind: str | None, files: Sequence[str], *, as_json: bool, store
     from hockney.report.documents import inventory as documents
 
     if kind in _TOOLS:
-        entries = documents.benchmarks_of(kind)
         if as_json:
-            print_json("list", {kind: _listed(entries), "fault": None})
+            print_json("list", {kind: _listed(documents.benchmarks_of(kind)), "fault": None})
         else:
-            show(documents.benchmarks_document(entries))
+            show(documents.benchmarks_document(kind))
         return ExitCode.DONE
     inventory = documents.take_inventory(files, cpus=len(usable_cpus()))
     code = ExitCode.INCOMPLETE if inventory.fault and kind in ("patterns", "transports", _MATRIX) else ExitCode.DONE

@@ -11,6 +11,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from hockney.model import Point
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title, records
 from hockney.suites import builtin_names, load_suite
-from hockney.suites.tools import tools
+from hockney.suites.tools import NamedSeries, tools
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
@@ -125,14 +126,23 @@ def benchmarks_of(tool: str) -> list[Entry]:
     return [*entries, *(Entry(name, "", f"it {why}") for name, why in missing.items())]
 
 
-def benchmarks_document(entries: Sequence[Entry]) -> Iterator[Block]:
-    """The names of another tool, and what measures the same here."""
-    columns: dict[Column, Callable[[Entry], str]] = {
-        Column("name", tone="strong"): lambda item: item.name,
-        Column("hockney run", wrap=True): lambda item: item.more.get("command", "").removeprefix("hockney run "),
-        Column("what differs, or why not", wrap=True): lambda item: item.why or item.summary,
-    }
-    yield records(columns, entries)
+def benchmarks_document(tool: str) -> Iterator[Block]:
+    """The names of another tool, each of which can be run, and what they measure; settings of a whole part once."""
+    columns = Column("hockney run", tone="strong"), Column("measures", wrap=True), Column("what differs", wrap=True)
+    for part, items in groupby(tools()[tool].benchmarks.items(), key=lambda item: item[1].part):
+        of_part = [(name, row, _settings(row)) for name, row in items]
+        shared = [word for word in of_part[0][2] if len(of_part) > 1 and all(word in words for *_, words in of_part)]
+        own = [" ".join([row.pattern, *(word for word in words if word not in shared)]) for _, row, words in of_part]
+        yield Title(f"{part}{': ' * bool(shared)}{' '.join(shared)}")
+        yield Table(columns, [[name, what, row.differs] for (name, row, _), what in zip(of_part, own, strict=True)])
+    yield Title("Not in hockney")
+    yield Table(["name", "why not"], [[name, f"it {why}"] for name, why in tools()[tool].missing.items()])
+
+
+def _settings(row: NamedSeries) -> list[str]:
+    """Its settings, in the words of a curve's title."""
+    ranks = (counted(number, "rank") for number in row.ranks if number != 2)
+    return [*map("=".join, row.options.items()), *(f"on {name}" for name in row.transports), *ranks]
 
 
 def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Entry:

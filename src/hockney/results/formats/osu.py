@@ -27,11 +27,16 @@ _MADE = re.compile(
 
 @functools.cache
 def benchmarks() -> dict[str, NamedSeries]:
-    """The benchmarks that hockney defines alike, by the titles of their outputs, in lower case."""
+    """The benchmarks that hockney defines alike, by the titles of their outputs."""
     from hockney.suites.tools import tools  # with pydantic, which a command's help does not load
 
     rows = tools()["osu"].benchmarks.values()
-    return {row.title.lower(): row for row in rows if row.title and not row.differs and row.pattern in DEFINED}
+    return {_key(row.title): row for row in rows if row.title and not row.differs and row.pattern in DEFINED}
+
+
+def _key(title: str) -> str:
+    """What the titles of all versions have in common: "Non-Blocking", "Alltoallv" and "Exchange" came and went."""
+    return re.sub(r"personalized ?exchange|\W", "", title.lower())
 
 
 def _titles(line: str, _: str) -> Sequence[str]:
@@ -47,7 +52,7 @@ def _read(table: OutputTable) -> list[Output]:
     api, *accelerator = re.split(r"[-_]", first.lower())  # MPI, MPI-CUDA, MPI_Put
     name = test[2] if "_" in first else rest
     as_named = "osu_" + re.sub(r"\W+", "_", name.removeprefix("MPI_")).strip("_").lower()
-    same, own = benchmarks().get(f"{first.partition('-')[0]} {rest}".lower()), _MADE.search(table.heading)
+    same, own = benchmarks().get(_key(f"{first.partition('-')[0]} {rest}")), _MADE.search(table.heading)
     said, options = table.heading_says, dict(same.options) if same else {}
     kind = said.pop("datatype", "")
     if own:

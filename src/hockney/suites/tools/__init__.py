@@ -1,11 +1,13 @@
 """The benchmarks of OSU and IMB by their names: which series of hockney runs the same definition, and what differs.
 
-Each tool is a file in this folder, with a table for each group of its benchmarks and a row for each name.
+Each tool is a file in this folder, with groups of its benchmarks and a row for each name. A collective is named once,
+among the `operations` of a group: it has a row for each of the file's `forms`, or of those that its group names.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,20 +15,21 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hockney.errors import UsageError, unknown
-from hockney.suites import Fraction, Names, Seconds, Sizes, Suite, SuiteSeries
+from hockney.suites import Fraction, Seconds, Sizes, Suite, SuiteSeries
 from hockney.suites.toml_models import read_model
 
 _FOLDER = Path(__file__).parent
-_SHARED = ("ranks", "transports", "bytes")  # keys of a group that hold for each of its rows without them
+_SHARED = ("part", "pattern", "ranks", "transports", "bytes", "options")  # keys that hold for each row of a group
 
 
 class NamedSeries(SuiteSeries):
     """The series that runs a benchmark; its sizes are the benchmark's own.
 
-    `differs`: in a few words, empty for the same definition. `title`: its name in the tool's output, where that is
-    another.
+    `part`: the program of IMB, or what the benchmarks of OSU have in common. `differs`: in a few words, empty for the
+    same definition. `title`: its name in the tool's output, where that is another.
     """
 
+    part: str = ""
     differs: str = ""
     title: str = ""
 
@@ -38,27 +41,12 @@ class NamedSeries(SuiteSeries):
         return ("hockney", "run", self.pattern, "-t", ",".join(self.transports) or "mpi", *ranks, *options)
 
 
-class ToolGroup(BaseModel):
-    """Benchmarks with something in common. `missing`: those that hockney has not, by the reason."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    benchmarks: dict[str, NamedSeries] = Field(default_factory=dict)
-    missing: dict[str, Names] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _share(cls, table: Any) -> Any:
-        """Gives the rows what stands above them; a row's own options are added to the group's."""
-        shared = {key: table[key] for key in _SHARED if key in table}
-        options, rows = table.get("options", {}), table.get("benchmarks", {})
-        rows = {name: {**shared, **row, "options": {**options, **row.get("options", {})}} for name, row in rows.items()}
-        return {**{key: table[key] for key in table if key not in (*_SHARED, "options")}, "benchmarks": rows}
-
-
 class Tool(BaseModel):
-    """A tool. As a suite its benchmarks have only `sizes`, `precision`, and `time_each_s` of time for each."""
+    """A tool. As a suite its benchmarks have only `sizes`, `precision`, and `time_each_s` of time for each.
+
+    `benchmarks`: all that hockney has, by their whole names: `osu_bw`, `IMB-MPI1:PingPong`. `missing`: why it has not
+    the others; a name there may be what the names of several begin with.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -67,25 +55,40 @@ class Tool(BaseModel):
     sizes: Sizes
     precision: Fraction
     time_each_s: Seconds = Field(alias="time_each")
-    group: tuple[ToolGroup, ...]
+    benchmarks: dict[str, NamedSeries]
+    missing: dict[str, str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, table: Any) -> Any:
+        """Gives each row what its form and its group have; a row's own words come last."""
+        forms, rows = table["forms"], {}
+        for group in table["group"]:
+            above, made = {key: group[key] for key in _SHARED if key in group}, {}
+            for form in (forms[name] for name in group.get("forms", forms)):
+                for operation, word in group.get("operations", {}).items():
+                    texts = {key: form[key].format(operation, word) for key in ("part", "name", "title") if key in form}
+                    made[texts["name"]] = {"pattern": operation, **form, **texts}
+            own = group.get("benchmarks", {})
+            for name in {**made, **own}:
+                tables = made.get(name, {}), above, own.get(name, {})
+                row = {key: value for each in tables for key, value in each.items() if key != "name"}
+                row["options"] = {key: value for each in tables for key, value in each.get("options", {}).items()}
+                rows[name if name.startswith("osu_") else f"{row['part']}:{name}"] = row
+        parts = [*dict.fromkeys(row["part"] for row in rows.values())]
+        known = dict(sorted(rows.items(), key=lambda item: parts.index(item[1]["part"])))
+        missing = {name: why for why, names in table["missing"].items() for name in names}
+        own_keys = {key: table[key] for key in table if key not in ("forms", "group")}
+        return {**own_keys, "benchmarks": known, "missing": missing}
 
     @property
-    def benchmarks(self) -> dict[str, NamedSeries]:
-        """All that hockney has, by their whole names: `osu_bw`, `IMB-MPI1:PingPong`."""
-        return {self._whole(group, name): row for group in self.group for name, row in group.benchmarks.items()}
-
-    @property
-    def missing(self) -> dict[str, str]:
-        """Why hockney has not the others, by their whole names."""
-        reasons = ((group, why, names) for group in self.group for why, names in group.missing.items())
-        return {self._whole(group, name): why for group, why, names in reasons for name in names}
-
-    def _whole(self, group: ToolGroup, name: str) -> str:
-        """A group without names is missing as a whole."""
-        return name if name.startswith(f"{self.name}_") else f"{group.name}:{name}".rstrip(":")
+    def words(self) -> dict[str, None]:
+        """Its benchmarks, their parts, and names without their program: `IMB:PingPong`."""
+        parts = (row.part for row in self.benchmarks.values())
+        return dict.fromkeys([*self.benchmarks, *parts, *(re.sub("-.*:", ":", name) for name in self.benchmarks)])
 
     def names(self, word: str) -> bool:
-        """Whether a word can only mean one of its benchmarks or groups."""
+        """Whether a word can only mean one of its benchmarks or parts."""
         return word.lower().startswith((f"{self.name}_", f"{self.name}-", f"{self.name}:"))
 
     def whole_name(self, word: str) -> str | None:
@@ -94,6 +97,7 @@ class Tool(BaseModel):
         word = word.rpartition(":")[2] if is_short else word
         known = ((name.rpartition(":")[2] if is_short else name, name) for name in (*self.benchmarks, *self.missing))
         alike = [(own != word, name) for own, name in known if own.lower() == word.lower()]
+        alike += [(True, name) for name in self.missing if re.match(f"{name}[:_]", word, re.IGNORECASE)]
         return min(alike, key=lambda each: each[0])[1] if alike else None
 
 
@@ -110,29 +114,25 @@ def benchmark_of(word: str) -> NamedSeries | None:
         return None
     name = tool.whole_name(word)
     if name is None:
-        known = [*tool.benchmarks, *tool.missing, *(group.name for group in tool.group)]
+        known = [*tool.words, *tool.missing]
         raise unknown(f"benchmark of {tool.title}", word, known, listed_by=("hockney", "list", tool.name))
     if name in tool.missing:
-        raise UsageError(f"{name} is not in hockney: it {tool.missing[name]}")
+        raise UsageError(f"{word} is not in hockney: it {tool.missing[name]}")
     return tool.benchmarks[name]
 
 
 def tool_suite(word: str) -> Suite | None:
-    """All benchmarks of a tool, or of a group, with few sizes; None for another word."""
+    """All benchmarks of a tool, or of a part, with few sizes; None for another word."""
     for tool in tools().values():
-        groups = [group for group in tool.group if word.lower() in (tool.name, group.name.lower())]
-        if rows := [row for group in groups for row in group.benchmarks.values()]:
+        rows = [row for row in tool.benchmarks.values() if word.lower() in (tool.name, row.part.lower())]
+        if rows:
+            few = ({"bytes": tuple(size for size in row.bytes if size in tool.sizes) or row.bytes} for row in rows)
             return Suite(
                 name=word,
                 title=tool.title,
                 transports=("mpi",),
                 precision=tool.precision,
                 time_s=tool.time_each_s * len(rows),
-                series=tuple(
-                    row.model_copy(
-                        update={"bytes": tuple(size for size in row.bytes if size in tool.sizes) or row.bytes}
-                    )
-                    for row in rows
-                ),
+                series=tuple(row.model_copy(update=sizes) for row, sizes in zip(rows, few, strict=True)),
             )
     return None
