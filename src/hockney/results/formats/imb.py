@@ -26,10 +26,9 @@ def _same(test: str, head: str) -> NamedSeries | None:
     """The benchmark, if hockney defines it alike; the rates of some are others. Two programs may have its name."""
     from hockney.suites.tools import tools  # with pydantic, which a command's help does not load
 
-    known = tools()["imb"]
     part = re.search(r"MPI Benchmarks.*?, ([\w-]+) part", head)
     program = f"imb-{_PARTS.get(part[1], part[1].rpartition('-')[2])}" if part else "imb"
-    row = known.benchmarks.get(known.whole_name(f"{program}:{test}") or "")
+    row = tools()["imb"].benchmark(f"{program}:{test}")
     is_alike = row and not row.differs and row.pattern in DEFINED and row.pattern not in WINDOWED
     return row if is_alike and test.lower() != "exchange" else None
 

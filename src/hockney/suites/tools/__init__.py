@@ -82,23 +82,19 @@ class Tool(BaseModel):
         return {**own_keys, "benchmarks": known, "missing": missing}
 
     @property
-    def words(self) -> dict[str, None]:
-        """Its benchmarks, their parts, and names without their program: `IMB:PingPong`."""
-        parts = (row.part for row in self.benchmarks.values())
-        return dict.fromkeys([*self.benchmarks, *parts, *(re.sub("-.*:", ":", name) for name in self.benchmarks)])
+    def words(self) -> dict[str, str]:
+        """The names of its benchmarks, also without their programs (`IMB:PingPong`), with the whole ones; its parts."""
+        of_first = {re.sub("-.*:", ":", name): name for name in reversed(self.benchmarks)}
+        return {row.part: "" for row in self.benchmarks.values()} | of_first | {name: name for name in self.benchmarks}
 
     def names(self, word: str) -> bool:
         """Whether a word can only mean one of its benchmarks or parts."""
         return word.lower().startswith((f"{self.name}_", f"{self.name}-", f"{self.name}:"))
 
-    def whole_name(self, word: str) -> str | None:
-        """`IMB:pingpong` -> `IMB-MPI1:PingPong`: cases may differ, and the first program with that name is meant."""
-        is_short = word.lower().startswith(f"{self.name}:")
-        word = word.rpartition(":")[2] if is_short else word
-        known = ((name.rpartition(":")[2] if is_short else name, name) for name in (*self.benchmarks, *self.missing))
-        alike = [(own != word, name) for own, name in known if own.lower() == word.lower()]
-        alike += [(True, name) for name in self.missing if re.match(f"{name}[:_]", word, re.IGNORECASE)]
-        return min(alike, key=lambda each: each[0])[1] if alike else None
+    def benchmark(self, word: str) -> NamedSeries | None:
+        """The benchmark of a name, in any case; of several programs' the first."""
+        name = self.words.get(word) or {each.lower(): name for each, name in self.words.items()}.get(word.lower())
+        return self.benchmarks[name] if name else None
 
 
 @functools.cache
@@ -109,16 +105,15 @@ def tools() -> Mapping[str, Tool]:
 
 def benchmark_of(word: str) -> NamedSeries | None:
     """The benchmark of that name; None if it names none. Raises UsageError for one that hockney has not."""
-    tool = next((tool for tool in tools().values() if tool.names(word)), None)
-    if tool is None:
-        return None
-    name = tool.whole_name(word)
-    if name is None:
+    for tool in (tool for tool in tools().values() if tool.names(word)):
+        if found := tool.benchmark(word):
+            return found
+        for name, why in tool.missing.items():
+            if re.match(f"{name}([:_]|$)", word, re.IGNORECASE):
+                raise UsageError(f"{word} is not in hockney: it {why}")
         known = [*tool.words, *tool.missing]
         raise unknown(f"benchmark of {tool.title}", word, known, listed_by=("hockney", "list", tool.name))
-    if name in tool.missing:
-        raise UsageError(f"{word} is not in hockney: it {tool.missing[name]}")
-    return tool.benchmarks[name]
+    return None
 
 
 def tool_suite(word: str) -> Suite | None:
