@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,10 +17,11 @@ from hockney.model import IMPORTED
 from hockney.render.json import print_json
 from hockney.render.text import say
 from hockney.report.commands import typed
-from hockney.results.formats import ReadOutputs, read_outputs
-from hockney.results.formats.lines import decode
 from hockney.results.store import Store
 from hockney.units import RANKS_MAX, counted
+
+if TYPE_CHECKING:
+    from hockney.results.formats import ReadOutputs
 
 _NAME = re.compile(r"[\w.:@+-]{1,80}", re.ASCII)
 
@@ -60,6 +61,7 @@ def import_(
     """
     from hockney.cli.measuring import command_line
     from hockney.cli.run_options import parse_pair
+    from hockney.results.formats import read_outputs
     from hockney.results.importing import ImportOptions, store_outputs
 
     for option, name in (("--transport", transport), ("--pattern", pattern)):
@@ -90,6 +92,8 @@ def import_(
 
 def _text(path: Path) -> str:
     """The text of a file. Raises UsageError for a file that cannot be read or is no text."""
+    from hockney.results.formats.lines import decode
+
     try:
         return decode(named_bytes(path, "output"))
     except UnicodeDecodeError as error:

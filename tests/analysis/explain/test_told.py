@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from tests.analysis.explain.readings import FACTS, SIZES, curve, found, line, near, not_checked, reading
-from tests.builders import make_measurement, make_point
+from tests.builders import make_measurement, make_point, measurements_with_medians
 
 from hockney.analysis.explain import explain
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
@@ -44,6 +44,22 @@ def test_one_card_stands_for_what_load_explains() -> None:
 def test_without_load_or_what_it_explains_there_is_no_card(kind: str, codes: list[str]) -> None:
     findings = explain(reading(curve(), warnings=(replace(BUSY, kind=kind),)), detectors(*codes)).findings
     assert [finding.code for finding in findings] == codes * 2
+
+
+@pytest.mark.parametrize(("factor", "code"), [(2.0, "slower than its parts"), (1.0, "busy machine")])
+def test_load_explains_no_collective_that_is_slower_in_the_same_rounds(factor: float, code: str) -> None:
+    """Every other round had three times the load; both had the same."""
+
+    def of(algorithm: str, time_ns: float, in_round_ns: float) -> MeasuredCurve:
+        made = measurements_with_medians([in_round_ns, 3 * in_round_ns] * 6)
+        point = CurvePoint(64, near(time_ns), measurements=tuple(map(summary_of, made)))
+        return MeasuredCurve("mpi", "allgather", 4, (("algorithm", algorithm),), "near", (point,), algorithm=algorithm)
+
+    curves = of("native", 2000, 1000 * factor), of("ring", 1000, 1000)
+    (finding,) = explain(reading(*curves, warnings=(BUSY,))).findings
+    assert finding.code == code
+    assert BUSY.cause in evidence_of(finding)
+    assert ("Still, the factor is 2.00" in evidence_of(finding)) == (factor > 1)
 
 
 # ---- once ------------------------------------------------------------------------------------------------------------

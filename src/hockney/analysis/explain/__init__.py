@@ -41,7 +41,8 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", pattern_pairs.slower_than_parts, "guidelines"),
 )
-# What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these.
+# What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these,
+# but for a `paired_ratio`: that of two measurements of the same round, in which both had the same load.
 _OF_LOAD = frozenset(
     ("outliers", "bimodal", "slow size", "drift", "cache limit", "duplex limit", "slower than its parts")
 )
@@ -124,11 +125,16 @@ def explain(reading: Reading, detectors: Iterable[Detector] = DETECTORS) -> Expl
 
 
 def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Finding, ...]:
-    """The findings, with one in place of those that the load of other programs explains."""
+    """The findings, with one in place of those that the load of other programs explains; others name it."""
     busy = load_of(reading.warnings)
-    explained = [finding for finding in findings if finding.code in _OF_LOAD]
-    if busy is None or not explained:
+    if busy is None:
         return findings
+    paired = [each for each in findings if "paired_ratio" in each.facts]
+    others = [each for each in findings if each.code not in _OF_LOAD]
+    others += [replace(each, facts={**each.facts, "seen": busy.cause}) for each in paired]
+    explained = [each for each in findings if each.code in _OF_LOAD and each not in paired]
+    if not explained:
+        return tuple(sorted(others, key=_rank))
     kinds = Counter(finding.code for finding in explained)
     facts = {
         "seen": busy.cause,
@@ -137,7 +143,7 @@ def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Find
     }
     effect = max(each.effect for each in explained)
     card = Finding("busy machine", Subject(), facts, "", as_warned(busy.remedy), effect)
-    return tuple(sorted([card, *(each for each in findings if each.code not in _OF_LOAD)], key=_rank))
+    return tuple(sorted([card, *others], key=_rank))
 
 
 def _rank(finding: Finding) -> tuple[object, ...]:

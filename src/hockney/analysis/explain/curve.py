@@ -14,7 +14,7 @@ from hockney.machine.facts import data_caches
 from hockney.model import Measurement, Point, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary
 from hockney.results.traits import pattern_traits
-from hockney.stats import State
+from hockney.stats import State, time_of
 from hockney.stats.fit import Estimate, LogGP, NoFit, SegmentFit, fit_segments
 
 Options = tuple[tuple[str, str], ...]
@@ -59,6 +59,16 @@ class CurvePoint:
         if not self.payload_bytes or self.time_ns.low <= 0:
             return None
         return 1e9 * self.payload_bytes / self.time_ns
+
+    def over(self, other: CurvePoint) -> tuple[Estimate | None, int]:
+        """The ratio to another's time by the rounds that measured both, which were alike for both; and their number.
+
+        A paired comparison: R. A. Fisher, The Design of Experiments, 1935, chapter III.
+        """
+        others_ns = {each.round: each.median_ns for each in other.measurements}
+        pairs = ((each.median_ns, others_ns.get(each.round), each.launch_id) for each in self.measurements)
+        ratios = [(own_ns / other_ns, launch_id) for own_ns, other_ns, launch_id in pairs if own_ns and other_ns]
+        return time_of(*zip(*ratios, strict=True))[0].estimate if ratios else None, len(ratios)
 
 
 @dataclass(frozen=True)

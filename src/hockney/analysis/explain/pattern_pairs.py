@@ -2,7 +2,7 @@
 
 A library's collective should not be slower than its other operations that do the same, in the same run: J. L. Traeff,
 W. Gropp, R. Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21 (2010) 698-709. Collectives that hockney
-makes of messages itself ("portable") are not judged.
+makes of messages itself are not judged.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from hockney.analysis.explain.curve import MeasuredCurve, Options, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, NotChecked
 from hockney.errors import Fix
+from hockney.machine.files import rows_of
 from hockney.model import pattern_text
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
@@ -107,30 +109,10 @@ def _compared(curve: MeasuredCurve) -> dict[str, str]:
 
 # ---- collectives and their parts -------------------------------------------------------------------------------------
 
-# Collectives whose algorithm is a setting of both libraries, and of MPICH alone.
-_SET_IN_BOTH = {
-    *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast", "exscan", "gather"),
-    *("reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter"),
-}
-_NEIGHBORS = {f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")}
-# The variable that chooses an algorithm (of a collective in lower and in upper case), which there is for these, and the
-# command that lists them: none of MPICH, whose `mpivars` prints hundreds of variables.
-_CHOICES = {
-    "mpi@openmpi": (
-        "OMPI_MCA_coll_tuned_use_dynamic_rules=1 and OMPI_MCA_coll_tuned_{0}_algorithm",
-        _SET_IN_BOTH,
-        "{folder}ompi_info --param coll tuned --level 9",
-    ),
-    "mpi@mpich": (
-        "MPIR_CVAR_{1}_INTRA_ALGORITHM",
-        _SET_IN_BOTH | _NEIGHBORS | {"alltoallw", "gatherv", "scatterv"},
-        "",
-    ),
-}
+_SLOWER = 1.05  # the factor that a finding exceeds
+_CHOICES = rows_of(Path(__file__).with_name("algorithms.toml"))
 # Algorithms that are made of other collectives of the library; all others are made of its messages.
-_OF_COLLECTIVES = frozenset(
-    ("parts", "allreduce", "allgather", "allgatherv", "alltoallv", "bcast", "exscan", "gatherv", "scatterv")
-)
+_OF_COLLECTIVES = {"parts", *(name for row in _CHOICES for name in row["collectives"].split())}
 
 
 @dataclass(frozen=True)
@@ -142,6 +124,7 @@ class _Made:
     time_ns: Estimate
     parts_ns: Estimate
     algorithm: str
+    paired: Estimate | None = None  # the ratio by the rounds that measured both
 
     @property
     def parts(self) -> str:
@@ -154,6 +137,11 @@ class _Made:
     def ratio(self) -> Estimate:
         return self.time_ns / self.parts_ns
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the rounds that measured both say so, too."""
+        return self.paired is not None and self.paired.low > _SLOWER
+
 
 def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
     """Find collectives that are 5 % slower than their parts: one finding for each, with what is faster."""
@@ -162,14 +150,14 @@ def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
         return NotChecked(Absence.NOT_MEASURED, why="two algorithms")
     slower: dict[tuple[str, str], list[_Made]] = {}
     for point in made:
-        if point.ratio.low > 1.05:
+        if point.ratio.low > _SLOWER:
             slower.setdefault((point.curve.transport, point.curve.name), []).append(point)
     return [_finding(points, reading) for points in slower.values()]
 
 
 def _finding(points: list[_Made], reading: Reading) -> Finding:
     """The largest factor that is certain, and all sizes around it at which the same algorithm is faster."""
-    worst = max(points, key=lambda point: point.ratio.low)
+    worst = max(points, key=lambda point: (point.is_sure, point.ratio.low))
     curve = worst.curve
     by_it = {point.bytes for point in points if (point.curve, point.algorithm) == (curve, worst.algorithm)}
     runs = [tuple(run) for _, run in itertools.groupby(curve.sizes, by_it.__contains__)]
@@ -186,6 +174,7 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         **({"algorithm": worst.algorithm} if worst.algorithm else {}),
         "parts_ns": worst.parts_ns,
         "slower_ratio": worst.ratio,
+        **({"paired_ratio": worst.paired} if worst.is_sure else {}),
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
     fix = _choose(curve, reading.launchers.get(curve.transport, ""))
@@ -194,11 +183,11 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
 
 def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:
     """The fix that chooses another algorithm, and lists them if possible; None where there is no such setting."""
-    name = curve.pattern
-    for library, (variable, collectives, command) in _CHOICES.items():
-        if curve.transport.startswith(library) and name in collectives and curve.option("form") in (None, "blocking"):
-            argv = tuple(own_command(command, launcher).split())
-            facts = {"variable": variable.format(name, name.upper())}
+    name, is_blocking = curve.pattern, curve.option("form") in (None, "blocking")
+    for row in _CHOICES:
+        if curve.transport.startswith(row["transports"]) and name in row["collectives"].split() and is_blocking:
+            argv = tuple(own_command(row["ask"], launcher).split())
+            facts = {"variable": row["variable"].format(name, name.upper())}
             return Fix("list algorithms" if argv else "choose algorithm", argv, facts)
     return None
 
@@ -212,10 +201,10 @@ def _by_algorithm(reading: Reading) -> Iterator[_Made]:
             continue
         # The library's alltoall copies the own block too, which is taken to cost as much as another message.
         blocks = whole.ranks / (whole.ranks - 1) if algorithm == "flat" else 1.0
-        for point in whole.points:
-            time = other.at(point.bytes)
-            if time is not None and algorithm:
-                yield _Made(whole, point.bytes, point.time_ns, time * blocks, algorithm)
+        for point, part in itertools.product(whole.points, other.points):
+            if point.bytes == part.bytes and algorithm:
+                paired, times = point.over(part)[0], (point.time_ns, part.time_ns * blocks)
+                yield _Made(whole, point.bytes, *times, algorithm, paired and paired * (1 / blocks))
 
 
 def _options(curve: MeasuredCurve) -> Options:

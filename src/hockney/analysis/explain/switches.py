@@ -2,8 +2,7 @@
 
 A machine that slows down for seconds may do so during the measurements of one size and not of its neighbour. This
 resembles a switch with a narrow interval. So the height of a jump is the median of the ratios of measurements of the
-same round, which are a fraction of a second apart (paired comparison: R. A. Fisher, The Design of Experiments, 1935,
-chapter III).
+same round, which are a fraction of a second apart.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.repeat import same_placement
 from hockney.errors import Fix
 from hockney.model import IMPORTED
-from hockney.stats import time_of
 from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch
 from hockney.units import BYTES_MAX, bytes_word
 
@@ -127,12 +125,9 @@ def _judged(
     is_measured = bool(lower.measurements and upper.measurements) and IMPORTED not in reading.plan
     if fitted.is_jump and not is_measured:
         return fitted, "jump", 0
-    below_ns = {measurement.round: measurement.median_ns for measurement in lower.measurements}
-    above_ns = ((each.median_ns, below_ns.get(each.round), each.launch_id) for each in upper.measurements)
-    ratios = [(above / below, launch_id) for above, below, launch_id in above_ns if above and below]
-    over = time_of(*zip(*ratios, strict=True))[0].estimate if ratios else None
+    over, rounds = upper.over(lower)
     if fitted.is_jump and over is None:
-        return fitted, "unknown", len(ratios)
+        return fitted, "unknown", rounds
     over = over or upper.time_ns / lower.time_ns
     switch = _between(over, before, after, lower, upper)
     if not fitted.is_jump:  # it may be one, if it is a quarter wherever it is between the two sizes
@@ -141,10 +136,10 @@ def _judged(
         return (replace(switch, between=fitted.between), "wide", 0) if is_large else None
     relative, is_jump = switch.relative, sign * switch.relative.value >= JUMP
     if not fitted.is_located:
-        return fitted, "jump" if is_jump else "unknown", len(ratios)
+        return fitted, "jump" if is_jump else "unknown", rounds
     if not is_jump and max(abs(relative.low), abs(relative.high)) < abs(fitted.relative.value) / 2:
-        return switch, "drift", len(ratios)
-    return (switch, "jump", len(ratios)) if is_jump and not switch.bend else (fitted, "unknown", len(ratios))
+        return switch, "drift", rounds
+    return (switch, "jump", rounds) if is_jump and not switch.bend else (fitted, "unknown", rounds)
 
 
 def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from hockney.results.formats.output import DEFINED, WINDOWED, Format, Output, OutputTable, curves, number_said
-
-if TYPE_CHECKING:
-    from hockney.suites.tools import NamedSeries
+from hockney.suites.tools import NamedSeries, tools
 
 _VERSION = re.compile(r"Intel ?\(R\) MPI Benchmarks?,? (?:Suite )?(?:V(?:ersion )?)?([\w. ]+?)\s*(?:,|$)", re.MULTILINE)
 _TIMED = {"t[usec]": "root", "t_avg[usec]": "mean"}  # in other columns the slowest rank
@@ -24,8 +21,6 @@ _RATES = {"sendrecv": Fraction(2), "exchange": Fraction(4)}  # sizes that the ra
 
 def _same(test: str, head: str) -> NamedSeries | None:
     """The benchmark, if hockney defines it alike; the rates of some are others. Two programs may have its name."""
-    from hockney.suites.tools import tools  # with pydantic, which a command's help does not load
-
     part = re.search(r"MPI Benchmarks.*?, ([\w-]+) part", head)
     program = f"imb-{_PARTS.get(part[1], part[1].rpartition('-')[2])}" if part else "imb"
     row = tools()["imb"].benchmark(f"{program}:{test}")

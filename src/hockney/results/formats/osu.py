@@ -10,12 +10,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from hockney.results.formats.output import DEFINED, WINDOWED, Format, Output, OutputTable, curves, number_said
-
-if TYPE_CHECKING:
-    from hockney.suites.tools import NamedSeries
+from hockney.suites.tools import NamedSeries, tools
 
 _TYPES = {"MPI_CHAR": "int8", "MPI_INT": "int32", "MPI_FLOAT": "float32"}
 _OF_TWO = r"(?:osu_)?(?:pingpong|oneway|twoway|put|get|acc|fetch_and_op|compare_and_swap)"
@@ -28,8 +25,6 @@ _MADE = re.compile(
 @functools.cache
 def benchmarks() -> dict[str, NamedSeries]:
     """The benchmarks that hockney defines alike, by the titles of their outputs."""
-    from hockney.suites.tools import tools  # with pydantic, which a command's help does not load
-
     rows = tools()["osu"].benchmarks.values()
     return {_key(row.title): row for row in rows if row.title and not row.differs and row.pattern in DEFINED}
 
