@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from hockney.analysis.repeat import further
 from hockney.model import Point, RunStatus, curve_of
@@ -90,14 +91,25 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
 
 
 def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
-    """The series of each pattern, number of ranks and options, by transport; without the harness itself."""
+    """The series of each pattern, number of ranks and options, by transport, and by algorithm: `tcp ring`.
+
+    Without the harness itself.
+    """
     groups: dict[tuple[object, ...], dict[str, list[Series]]] = {}
-    for member in series:
-        point = member.point
-        if not member.is_harness:
-            group = groups.setdefault((point.pattern, point.ranks, point.options), {})
-            group.setdefault(point.transport, []).append(member)
+    for member in (member for member in series if not member.is_harness):
+        point, options = member.point, dict(member.point.options)
+        column = f"{point.transport} {options.pop('algorithm', '')}".rstrip()
+        group = groups.setdefault((point.pattern, point.ranks, *options.items()), {})
+        group.setdefault(column, []).append(member)
     return list(groups.values())
+
+
+def _about(group: Mapping[str, Sequence[Series]], names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """What the series of a group have in common, and the names of its curves."""
+    first = next(iter(group.values()))[0].point
+    shared = replace(first, options=tuple(option for option in first.options if option[0] != "algorithm"))
+    columns = {column: column.partition(" ") for column in group}
+    return shared.text(), {column: f"{names.get(on, on)}{gap}{by}" for column, (on, gap, by) in columns.items()}
 
 
 # ---- a table for each curve -----------------------------------------------------------------------------------------
@@ -176,7 +188,7 @@ def _notes(run: Run, figures: Sequence[Figure], cells: Iterable[str], marks: str
 def by_size_document(
     run: Run, shown: Sequence[Series], *, state: str | None = None, verbose: bool = False
 ) -> Iterator[Block]:
-    """The times of these series, a row per size and a column per transport; of streams the rates, too.
+    """The times of these series, a row per size and a column per transport and algorithm; of streams the rates, too.
 
     Sizes that were not measured in the state of the table are marked, unless `state` is asked for; then they are left
     out.
@@ -203,24 +215,20 @@ def _group(
     names: Mapping[str, str],
     state: str,
 ) -> Iterator[Block]:
-    """Print a table of each value of a pattern on all its transports; returns all cells."""
-    by_size = {
-        transport: {member.point.bytes: figures[member][0] for member in members}
-        for transport, members in group.items()
-    }
+    """A table of each value of a pattern on all its transports."""
+    by_size = [{member.point.bytes: figures[member][0] for member in members} for members in group.values()]
     points = {member.point.bytes: member.point for members in group.values() for member in members}
     asked = [points[size] for size in sorted(points) if points[size].role != "refined"]
-    first = next(iter(points.values()))
+    first, (what, curves) = next(iter(points.values())), _about(group, names)
     columns = [Column("size", right=True, key=True, tone="strong")]
-    columns += [Column(names.get(transport, transport), right=True) for transport in group]
+    columns += [Column(name, right=True) for name in curves.values()]
     rates = ("rate", "messages") if _has_rate(first) else ("events", "rate") if first.traits.events else ()
     values = {"time": _TIME, **{rate: _RATES[rate] for rate in rates if any(points)}}
     for name, value in values.items():
         rows = [
-            [size_text(point), *(_cell(sizes.get(point.bytes), value, state) for sizes in by_size.values())]
-            for point in asked
+            [size_text(point), *(_cell(sizes.get(point.bytes), value, state) for sizes in by_size)] for point in asked
         ]
-        yield Table(columns, rows, fits=True, heading=f"{first.text()}: {name}")
+        yield Table(columns, rows, fits=True, heading=f"{what}: {name}")
     if len(points) > len(asked):
         yield Text(f"{counted(len(points) - len(asked), 'added size')} not shown.", "quiet")
 
@@ -229,7 +237,7 @@ def _group(
 
 
 def plots_document(run: Run, series: Sequence[Series], state: str | None = None) -> Iterator[Block]:
-    """Plots of times and rates of curves with three sizes or more, the transports of a pattern in one plot."""
+    """Plots of times and rates of curves with three sizes or more, all transports and algorithms in one plot."""
     main = state or main_state_of(run.series)
     yield from _head(run, series, [], main)
     plots = None
@@ -255,13 +263,13 @@ def plots_of(run: Run, series: Sequence[Series], state: str | None = None) -> It
     """Each plot of a run, made when it is asked for; a curve has three sizes or more, each above 0 B."""
     names = readable_names(run.launches.values())
     for group in groups_of(series):
-        name = next(iter(group.values()))[0].point.text()
+        name, curve_names = _about(group, names)
         for title, of, unit in _PLOTS:
             curves: dict[str, list[tuple[int, float]]] = {}
-            for transport, members in group.items():
+            for column, members in group.items():
                 sized = (figure for member in members if member.point.bytes for figure in member.figures_in(state))
                 points = {figure.point.bytes: value for figure in sized if (value := of(figure)) is not None}
-                curves |= {names[transport]: sorted(points.items())} if len(points) >= 3 else {}
+                curves |= {curve_names[column]: sorted(points.items())} if len(points) >= 3 else {}
             if curves:
                 yield Plot(title.format(name), curves, unit)
 
