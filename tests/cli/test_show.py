@@ -409,6 +409,16 @@ def test_times_of_a_model_have_no_interval_by_size(
     assert "".join(rows).count("±") == spreads
 
 
+def test_algorithms_are_columns_of_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [(("algorithm", name), ("root", "1")) for name in ("native", "ring")]
+    made = [Made(Point("shm", "bcast", 2, size, each), 50.0, measurements=9) for size in (8, 64) for each in options]
+    store_run(tmp_path / "results.db", "mine", made)
+    with Store.open(tmp_path / "results.db") as store:
+        show(by_size_document(Run(store, 1), Run(store, 1).series))
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines[lines.index("bcast root=1, 2 ranks: time") + 1] == "size shm native shm ring"
+
+
 @pytest.mark.parametrize(
     ("causes", "fix", "verbose", "has_command"),
     [

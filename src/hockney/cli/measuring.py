@@ -143,7 +143,7 @@ def _document(run: Run, tables: Tables | None, catalogue: Catalogue, *, verbose:
         if tables.kind.is_whole or tables.kind.in_full:  # it names the command for all figures itself
             return document
         blocks = document.blocks
-    elif any(len(group) > 1 for group in groups_of(run.series)) and not any(each.point.rate_hz for each in run.series):
+    elif max(map(len, groups_of(run.series).values()), default=0) > 1 and not any(s.point.rate_hz for s in run.series):
         blocks = tuple(by_size_document(run, run.series, verbose=verbose))
     else:
         return Document(tuple(run_document(run, run.series, verbose=verbose)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from hockney.analysis.repeat import further
 from hockney.model import Point, RunStatus, curve_of
@@ -90,26 +91,20 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
 )
 
 
-def groups_of(series: Iterable[Series]) -> list[dict[str, list[Series]]]:
-    """The series of each pattern, number of ranks and options, by transport, and by algorithm: `tcp ring`.
+def groups_of(
+    series: Iterable[Series], names: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, dict[str, list[Series]]]:
+    """The series of each pattern, its options and ranks, by transport and algorithm: `Open MPI 4.1 ring`.
 
-    Without the harness itself.
+    `names`: readable ones of transports. Without the harness itself.
     """
-    groups: dict[tuple[object, ...], dict[str, list[Series]]] = {}
+    groups: dict[str, dict[str, list[Series]]] = {}
     for member in (member for member in series if not member.is_harness):
         point, options = member.point, dict(member.point.options)
-        column = f"{point.transport} {options.pop('algorithm', '')}".rstrip()
-        group = groups.setdefault((point.pattern, point.ranks, *options.items()), {})
+        column = f"{names.get(point.transport, point.transport)} {options.pop('algorithm', '')}".rstrip()
+        group = groups.setdefault(replace(point, options=tuple(options.items())).text(), {})
         group.setdefault(column, []).append(member)
-    return list(groups.values())
-
-
-def _about(group: Mapping[str, Sequence[Series]], names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """What the series of a group have in common, and the names of its curves."""
-    first = next(iter(group.values()))[0].point
-    shared = replace(first, options=tuple(option for option in first.options if option[0] != "algorithm"))
-    columns = {column: column.partition(" ") for column in group}
-    return shared.text(), {column: f"{names.get(on, on)}{gap}{by}" for column, (on, gap, by) in columns.items()}
+    return groups
 
 
 # ---- a table for each curve -----------------------------------------------------------------------------------------
@@ -199,8 +194,8 @@ def by_size_document(
     printed = [member for member in shown if not member.is_harness and member.point.role != "refined"]
     of_all = [figure for member in printed for figure in figures[member]]
     yield from _head(run, shown, of_all, main if state is None else None)
-    groups = groups_of(member for member in shown if figures[member])
-    tables = [block for group in groups for block in _group(group, figures, names, main)]
+    groups = groups_of((member for member in shown if figures[member]), names)
+    tables = [block for what, group in groups.items() for block in _group(what, group, figures, main)]
     yield from tables
     others = "; ".join(dict.fromkeys(figure.state for figure in of_all if is_other(figure, main)))
     marks = f"{OTHER_STATE}: in another machine state ({others}). " if others else ""
@@ -210,18 +205,14 @@ def by_size_document(
 
 
 def _group(
-    group: Mapping[str, Sequence[Series]],
-    figures: Mapping[Series, Sequence[Figure]],
-    names: Mapping[str, str],
-    state: str,
+    what: str, group: Mapping[str, Sequence[Series]], figures: Mapping[Series, Sequence[Figure]], state: str
 ) -> Iterator[Block]:
     """A table of each value of a pattern on all its transports."""
     by_size = [{member.point.bytes: figures[member][0] for member in members} for members in group.values()]
     points = {member.point.bytes: member.point for members in group.values() for member in members}
     asked = [points[size] for size in sorted(points) if points[size].role != "refined"]
-    first, (what, curves) = next(iter(points.values())), _about(group, names)
-    columns = [Column("size", right=True, key=True, tone="strong")]
-    columns += [Column(name, right=True) for name in curves.values()]
+    first = next(iter(points.values()))
+    columns = [Column("size", right=True, key=True, tone="strong"), *(Column(name, right=True) for name in group)]
     rates = ("rate", "messages") if _has_rate(first) else ("events", "rate") if first.traits.events else ()
     values = {"time": _TIME, **{rate: _RATES[rate] for rate in rates if any(points)}}
     for name, value in values.items():
@@ -261,15 +252,13 @@ _PLOTS: tuple[tuple[str, Callable[[Figure], float | None], str], ...] = (
 
 def plots_of(run: Run, series: Sequence[Series], state: str | None = None) -> Iterator[Plot]:
     """Each plot of a run, made when it is asked for; a curve has three sizes or more, each above 0 B."""
-    names = readable_names(run.launches.values())
-    for group in groups_of(series):
-        name, curve_names = _about(group, names)
+    for name, group in groups_of(series, readable_names(run.launches.values())).items():
         for title, of, unit in _PLOTS:
             curves: dict[str, list[tuple[int, float]]] = {}
             for column, members in group.items():
                 sized = (figure for member in members if member.point.bytes for figure in member.figures_in(state))
                 points = {figure.point.bytes: value for figure in sized if (value := of(figure)) is not None}
-                curves |= {curve_names[column]: sorted(points.items())} if len(points) >= 3 else {}
+                curves |= {column: sorted(points.items())} if len(points) >= 3 else {}
             if curves:
                 yield Plot(title.format(name), curves, unit)
 
