@@ -26,11 +26,11 @@ from hockney.worker.errors import NoCompiler
 from hockney.worker.launch import Job, launch
 from hockney.worker.session import WorkerSession
 
-Told = tuple[HelloAnswer, MeasureAnswer]
+Answers = tuple[HelloAnswer, MeasureAnswer]
 
 
 @pytest.fixture(scope="module")
-def told() -> Told:
+def answers() -> Answers:
     """What a real pair of ranks says of itself and of a measurement."""
     with WorkerSession(launch(Job(build_worker(), "shm", 2, oversubscribed=True))) as session:
         return session.hello(), session.measure("pingpong", bytes=8, batch=10)
@@ -72,7 +72,7 @@ def test_two_floors_are_two_states_with_their_shares() -> None:
     assert seen[1].median_ns == 184.0
 
 
-def test_contention_is_seen_where_no_load_and_no_steal_are() -> None:
+def test_contention_is_seen_without_load_and_steal() -> None:
     seen = summarize_floor([*probes([27.0] * 60), *probes([27.0] * 20, pace_ns=1.1)])
     assert seen == (FloorSeen("near", 27.0, 0.75), FloorSeen("near, contended", 27.0, 0.25))
     (warning,) = checkup.warnings_after(PairFigures(floor=seen))
@@ -206,18 +206,18 @@ def test_this_machine() -> None:
         ([(3, 2), (5, 2)], (), None),
     ],
 )
-def test_ranks_are_pinned_that_are_on_their_cpu_and_may_use_no_other(
+def test_a_rank_is_pinned_if_it_is_on_its_cpu_and_may_use_no_other(
     places: list[tuple[int, int]],
     chosen: tuple[int, ...],
     pinned: bool | None,
-    told: Told,
+    answers: Answers,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ranks = tuple(
         rank.model_copy(update={"cpu": cpu, "cpus_usable": usable})
-        for rank, (cpu, usable) in zip(told[0].ranks, places, strict=True)
+        for rank, (cpu, usable) in zip(answers[0].ranks, places, strict=True)
     )
-    monkeypatch.setattr(checkup, "WorkerSession", sessions(told[0].model_copy(update={"ranks": ranks}), told[1]))
+    monkeypatch.setattr(checkup, "WorkerSession", sessions(answers[0].model_copy(update={"ranks": ranks}), answers[1]))
     monkeypatch.setattr(checkup, "choose_cpus", lambda _: chosen)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))
     assert check_up(0.0).measured.pinned is pinned
@@ -232,17 +232,17 @@ def test_doctor_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(("duration_s", "times"), [(0.0, 1), (5.0, 5), (5.5, 6)])
 def test_the_floor_is_watched_for_the_whole_duration_and_once_at_least(
-    duration_s: float, times: int, told: Told, monkeypatch: pytest.MonkeyPatch
+    duration_s: float, times: int, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each read of the clock takes a second."""
     floors_ns: list[float] = []
 
-    class Watched(sessions(*told)):  # type: ignore[misc]
+    class Watched(sessions(*answers)):  # type: ignore[misc]
         def measure(self, *_: object, batch: int, **how: object) -> MeasureAnswer:
             if batch != 100:
-                return told[1]
+                return answers[1]
             floors_ns.append(100.0 + len(floors_ns))
-            return told[1].model_copy(update={"floor_ns": (floors_ns[-1], floors_ns[-1])})
+            return answers[1].model_copy(update={"floor_ns": (floors_ns[-1], floors_ns[-1])})
 
     monkeypatch.setattr(checkup, "WorkerSession", Watched)
     monkeypatch.setattr(checkup, "observe", lambda *_: Moment(0.5))

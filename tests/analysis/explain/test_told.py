@@ -1,4 +1,4 @@
-"""What is told of what was found: nothing twice, load in one card, and no switch where one size is slow."""
+"""Which findings are reported: none twice, one card for load, and no switch where one size is slow."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ TWENTY = tuple(1 << power for power in range(2, 22))
 
 
 def detectors(*codes: str) -> list[Detector]:
-    def told(code: str) -> Detector:
+    def finding_twice(code: str) -> Detector:
         findings = [Finding(code, Subject(name, "pingpong", 2), effect=by) for name, by in (("tcp", 2.0), ("shm", 1.0))]
         return Detector(code, code, lambda _: findings)
 
-    return [told(code) for code in codes]
+    return [finding_twice(code) for code in codes]
 
 
 def test_one_card_stands_for_what_load_explains() -> None:
@@ -74,12 +74,12 @@ def switches_of(*curves: MeasuredCurve) -> list[Finding]:
     return [finding for finding in findings if finding.code == "protocol switch" and "jump_ns" in finding.facts]
 
 
-def test_the_same_switch_at_two_numbers_of_ranks_is_told_once_at_its_strongest() -> None:
+def test_the_same_switch_at_two_numbers_of_ranks_is_reported_once_at_its_strongest() -> None:
     (switch,) = switches_of(jumping(2), jumping(4, 3000.0))
     assert switch.subject.ranks == 4
 
 
-def test_other_places_and_transports_are_told_too() -> None:
+def test_other_places_and_transports_are_reported_too() -> None:
     elsewhere = curve(lambda size: 500 + 0.1 * size + 1500.0 * (size > 512), ranks=4)
     assert len(switches_of(jumping(2), elsewhere)) == 2
     assert len(switches_of(jumping(2), replace(jumping(2), transport="threads"))) == 2
@@ -101,14 +101,14 @@ def stalled(
     return replace(made, points=tuple(points))
 
 
-def told(made: MeasuredCurve) -> list[Finding]:
+def found_in(made: MeasuredCurve) -> list[Finding]:
     return found("protocol switches", reading(made))
 
 
 @pytest.mark.parametrize("at_bytes", TWENTY[3:-3])
 @pytest.mark.parametrize(("times", "low_share"), [(1.8, 0.02), (3.0, 0.5), (100.0, 0.9)])
 def test_one_slow_size_among_twenty_is_no_switch(at_bytes: int, times: float, low_share: float) -> None:
-    findings = told(stalled(at_bytes, times, low_share))
+    findings = found_in(stalled(at_bytes, times, low_share))
     assert {finding.code for finding in findings} == {"slow size"}
     assert [finding.facts["size_bytes"] for finding in findings] == [at_bytes]
 
@@ -120,17 +120,17 @@ def test_next_to_a_switch_a_stall_is_no_other_switch() -> None:
     """20 ms at 64 KiB, known to a factor of two, where the neighbours take 50 us."""
     made = curve(lambda size: 20_000 + 0.3 * size + 12_000 * (size > 8192), transport="tcp", sizes=QUICK)
     points = [replace(each, time_ns=Estimate(2e7, 1e7, 4e7)) if each.bytes == 1 << 16 else each for each in made.points]
-    slow = [each for each in told(replace(made, points=tuple(points))) if 1 << 16 in each.subject.sizes_bytes]
+    slow = [each for each in found_in(replace(made, points=tuple(points))) if 1 << 16 in each.subject.sizes_bytes]
     assert [(each.code, each.facts["size_bytes"]) for each in slow] == [("slow size", 1 << 16)]
 
 
-def test_a_slow_size_that_a_fit_takes_for_a_switch_is_told_as_an_outlier() -> None:
+def test_a_slow_size_that_a_fit_takes_for_a_switch_is_reported_as_an_outlier() -> None:
     """20 ms at 64 KiB, after the switch."""
     made = curve(
         lambda size: 20_000 + 0.3 * size + 9_000 * (size > 32768), transport="tcp", sizes=QUICK, precision=0.02
     )
     points = [replace(each, time_ns=Estimate(2e7, 1e7, 3e7)) if each.bytes == 1 << 16 else each for each in made.points]
-    (slow,) = told(replace(made, points=tuple(points)))
+    (slow,) = found_in(replace(made, points=tuple(points)))
     assert (slow.code, title_of(slow)) == ("slow size", "64 KiB is an outlier")
     assert slow.facts["expected_ns"] == pytest.approx(29_000 + 0.3 * (1 << 16), rel=0.2)
 
@@ -138,12 +138,12 @@ def test_a_slow_size_that_a_fit_takes_for_a_switch_is_told_as_an_outlier() -> No
 @pytest.mark.parametrize("ns_per_byte", [0.02, 0.1])
 @pytest.mark.parametrize("jump_ns", [8e3, 1e5])
 def test_a_switch_stays_one(jump_ns: float, ns_per_byte: float) -> None:
-    (switch,) = told(stalled(0, 1.0, jump_ns=jump_ns, ns_per_byte=ns_per_byte))
+    (switch,) = found_in(stalled(0, 1.0, jump_ns=jump_ns, ns_per_byte=ns_per_byte))
     assert (switch.code, switch.subject.sizes_bytes) == ("protocol switch", (1 << 16, 1 << 17))
 
 
 def test_a_switch_downwards_stays_one() -> None:
-    (switch,) = told(curve(lambda size: 500 + (0.5 * size if size <= 8192 else 500.0 + 0.05 * size), sizes=TWENTY))
+    (switch,) = found_in(curve(lambda size: 500 + (0.5 * size if size <= 8192 else 500.0 + 0.05 * size), sizes=TWENTY))
     assert "fall_ns" in switch.facts
 
 
@@ -155,9 +155,9 @@ def root(sizes: tuple[int, ...]) -> MeasuredCurve:
 
 
 def test_a_curve_of_distant_sizes_may_have_a_switch_and_names_refine() -> None:
-    (dense,) = told(root(TWENTY))
+    (dense,) = found_in(root(TWENTY))
     assert (dense.cause, dense.fix) == ("curved", None)
-    (sparse,) = told(root((*TWENTY[:12], *(5 * size // 4 for size in TWENTY[12:]))))  # a step of 2.5
+    (sparse,) = found_in(root((*TWENTY[:12], *(5 * size // 4 for size in TWENTY[12:]))))  # a step of 2.5
     assert sparse.cause == "sparse"
     assert sparse.fix is not None
     assert "--refine" in sparse.fix.argv
@@ -203,7 +203,7 @@ def test_groups_of_launches_need_four() -> None:
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_slow_library_is_told_by_its_time_and_the_usual_one() -> None:
+def test_a_slow_library_is_shown_with_its_time_and_the_usual_one() -> None:
     name = "mpi@mpich-5.0.2"
     warning = Warning_("yield", name, f"{name} calls sched_yield in round trips of short messages.", "Use another.")
     floors = {(name, 2): near(46.0)}

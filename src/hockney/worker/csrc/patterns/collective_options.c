@@ -118,12 +118,12 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
 {
     const int ranks = run->ctx->size, size = ranks / (int)asked->groups;
     if (ranks % asked->groups != 0 || size < run->pattern->ranks_min) {
-        snprintf(why, len, "%d ranks do not make %d equal groups of %d or more", ranks, (int)asked->groups,
+        snprintf(why, len, "%d ranks cannot form %d equal groups of %d or more", ranks, (int)asked->groups,
                  run->pattern->ranks_min);
         return false;
     }
     if (asked->root >= size) {
-        snprintf(why, len, "root=%d is no rank of %d: the last one is %d", (int)asked->root, size, size - 1);
+        snprintf(why, len, "root=%d is not one of the %d ranks: the last one is %d", (int)asked->root, size, size - 1);
         return false;
     }
     const size_t least_bytes = hk_type_bytes[asked->type] * (size_t)size;
@@ -167,11 +167,10 @@ static bool fits_parts(const hk_run_t *run, const hk_asked_t *asked, const hk_al
         return false;
     }
     if (is_uneven && !(takes_uneven(parts[0]) && takes_uneven(parts[1]))) {
-        snprintf(why, len, "algorithm=%s has blocks of one size: leave counts= out", algorithm->name);
+        snprintf(why, len, "algorithm=%s needs blocks of one size: leave out counts=", algorithm->name);
         return false;
     }
-    snprintf(why, len, "algorithm=%s keeps to one pair of buffers: leave data=fresh and inplace=yes out",
-             algorithm->name);
+    snprintf(why, len, "algorithm=%s uses one pair of buffers: leave out data=fresh and inplace=yes", algorithm->name);
     return asked->fresh == 0 && asked->in_place == 0 && hk_parts_fit(run->ctx->tp, &call, algorithm, why, len);
 }
 
@@ -183,7 +182,7 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
     const hk_call_t call = hk_call_of(run, asked);
     char lacks[160];
     if (asked->form != HK_BLOCKING && asked->algorithm >= HK_ALGORITHM_FIRST) {
-        snprintf(why, len, "algorithm=%s is blocking only: leave form=%s or the algorithm out", algorithm->name,
+        snprintf(why, len, "algorithm=%s is blocking only: leave out form=%s or the algorithm", algorithm->name,
                  forms[asked->form]);
         return false;
     }
@@ -226,15 +225,15 @@ static bool fits_times(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     if (asked->overlap != 0 && asked->form == HK_BLOCKING) {
         wrong = "overlap=yes needs form=nonblocking or form=persistent";
     } else if (asked->tests > 0 && asked->overlap == 0) {
-        wrong = "tests= needs overlap=yes: they are made while the rank computes";
+        wrong = "tests= needs overlap=yes: MPI_Test is called while the rank computes";
     } else if (asked->arrival_us > 0 && asked->start == HK_START_STREAM) {
         wrong = "arrival_us= needs start=barrier or start=window: back to back, ranks arrive as they can";
     } else if (asked->start == HK_START_WINDOW && (run->ctx->tp->caps & (stamps | HK_CAP_LOSSY)) != stamps) {
         wrong = "start=window compares clocks by messages, which this transport does not offer; use start=barrier";
     } else if (asked->fresh != 0 && asked->in_place != 0) {
-        wrong = "data=fresh gives each repetition other buffers: leave inplace=yes out";
+        wrong = "data=fresh uses other buffers in each repetition: leave out inplace=yes";
     } else if (asked->fresh != 0 && asked->form == HK_PERSISTENT) {
-        wrong = "data=fresh gives each repetition other buffers: leave form=persistent out";
+        wrong = "data=fresh uses other buffers in each repetition: leave out form=persistent";
     }
     snprintf(why, len, "%s", wrong != NULL ? wrong : "");
     return wrong == NULL;
