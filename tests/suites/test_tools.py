@@ -17,7 +17,7 @@ from hockney.errors import UsageError
 from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.suites import Suite, load_suite
-from hockney.suites.tools import NamedSeries, tools
+from hockney.suites.tools import tools
 from hockney.worker.catalogue import Catalogue, load, split_name
 from hockney.worker.points import RunOptions
 from hockney.worker.words import as_pairs, check_words, each_of
@@ -244,9 +244,3 @@ def test_the_list_has_a_command_or_a_reason(
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
     assert {entry["name"] for entry in listed} <= {line.partition(" ")[0] for line in lines}
-
-
-def test_the_command_of_a_row() -> None:
-    row = NamedSeries(pattern="ring", ranks=(4, 8), transports=("mpi:rma",), options={"distance": "1", "time": "mean"})
-    expected = "hockney run ring -t mpi:rma -n 4,8 -o distance=1 -o time=mean"
-    assert shlex.join(row.command) == expected

@@ -124,27 +124,17 @@ class Figure:
         """
         if dict(self.point.options).get("overlap") != "yes":
             return None
-        timed_rank, of_ranks = self.definition.timed_rank, statistics.fmean if self.definition.timed == "mean" else max
-        pure = []
-        for counters in (measurement.counters for measurement in self.measurements):
-            delays = zip(counters.get("delay_ns", ()), counters.get("delays", ()), strict=True)
-            known = [total / count for total, count in delays if count]
-            if known:
-                pure.append(
-                    known[timed_rank] if timed_rank is not None and timed_rank < len(known) else of_ranks(known)
-                )
+        rank, of_ranks = self.definition.timed_rank, statistics.fmean if self.definition.timed == "mean" else max
+        delays = [(each.counters.get("delay_ns", ()), each.counters.get("delays", ())) for each in self.measurements]
+        known = [[total / count for total, count in zip(*each, strict=True) if count] for each in delays]
+        pure = [of_ranks(each if rank is None else each[rank : rank + 1] or each) for each in known if each]
         return statistics.median(pure) / self.definition.divisor if pure else None
 
     @property
     def overlap_percent(self) -> Estimate | None:
         """How much of the computing the operation hides, 0 to 100, as OSU and IMB have it: 100 (2 - time / pure)."""
         pure_ns = self.pure_ns
-        if not pure_ns:
-            return None
-        value, high, low = (
-            100 * min(1.0, max(0.0, 2 - ns / pure_ns)) for ns in (self.time.value, self.time.low, self.time.high)
-        )
-        return Estimate(value, low, high)
+        return self.time.mapped(lambda ns: 100 * min(1.0, max(0.0, 2 - ns / pure_ns))) if pure_ns else None
 
     @property
     def messages_per_s(self) -> Estimate | None:

@@ -129,21 +129,16 @@ def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Find
     busy = load_of(reading.warnings)
     if busy is None:
         return findings
-    paired = [each for each in findings if "paired_ratio" in each.facts]
-    others = [each for each in findings if each.code not in _OF_LOAD]
-    others += [replace(each, facts={**each.facts, "seen": busy.cause}) for each in paired]
-    explained = [each for each in findings if each.code in _OF_LOAD and each not in paired]
-    if not explained:
-        return tuple(sorted(others, key=_rank))
-    kinds = Counter(finding.code for finding in explained)
-    facts = {
-        "seen": busy.cause,
-        "explained": [f"{code} ({count})" for code, count in kinds.items()],
-        "findings": len(explained),
-    }
-    effect = max(each.effect for each in explained)
-    card = Finding("busy machine", Subject(), facts, "", as_warned(busy.remedy), effect)
-    return tuple(sorted([card, *others], key=_rank))
+    seen = {"seen": busy.cause}
+    told = [each for each in findings if each.code not in _OF_LOAD]
+    told += [replace(each, facts={**each.facts, **seen}) for each in findings if "paired_ratio" in each.facts]
+    explained = [each for each in findings if each.code in _OF_LOAD and "paired_ratio" not in each.facts]
+    if explained:
+        kinds = Counter(finding.code for finding in explained)
+        facts = {"explained": [f"{code} ({count})" for code, count in kinds.items()], "findings": len(explained)}
+        effect = max(each.effect for each in explained)
+        told.insert(0, Finding("busy machine", Subject(), {**seen, **facts}, "", as_warned(busy.remedy), effect))
+    return tuple(sorted(told, key=_rank))
 
 
 def _rank(finding: Finding) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from hockney.suites import Fraction, Seconds, Sizes, Suite, SuiteSeries
 from hockney.suites.toml_models import read_model
 
 _FOLDER = Path(__file__).parent
-_SHARED = ("part", "pattern", "ranks", "transports", "bytes", "options")  # keys that hold for each row of a group
+_OWN = ("forms", "operations", "benchmarks")  # keys of a group; all others are those of each of its rows
 
 
 class NamedSeries(SuiteSeries):
@@ -64,7 +64,7 @@ class Tool(BaseModel):
         """Gives each row what its form and its group have; a row's own words come last."""
         forms, rows = table["forms"], {}
         for group in table["group"]:
-            above, made = {key: group[key] for key in _SHARED if key in group}, {}
+            above, made = {key: group[key] for key in group if key not in _OWN}, {}
             for form in (forms[name] for name in group.get("forms", forms)):
                 for operation, word in group.get("operations", {}).items():
                     texts = {key: form[key].format(operation, word) for key in ("part", "name", "title") if key in form}
