@@ -159,7 +159,8 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
     """The largest factor that is certain, and all sizes around it at which the same algorithm is faster."""
     worst = max(points, key=lambda point: (point.is_sure, point.ratio.low))
     curve = worst.curve
-    by_it = {point.bytes for point in points if (point.curve, point.algorithm) == (curve, worst.algorithm)}
+    alike = [point for point in points if (point.algorithm, point.is_sure) == (worst.algorithm, worst.is_sure)]
+    by_it = {point.bytes for point in alike if point.curve == curve}
     runs = [tuple(run) for _, run in itertools.groupby(curve.sizes, by_it.__contains__)]
     around = next((run for run in runs if worst.bytes in run), (worst.bytes,))
     slow = tuple(sorted({point.bytes for point in points}))
