@@ -293,9 +293,9 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     /* ---- exchange: one call that sends to one rank and receives from one, as many bytes ----------------------- */
 
     /* Returns when the whole message is in `in`, and `out` may be used again. In place, the message received replaces
-     * the one sent. Required with HK_CAP_EXCHANGE. */
-    hk_status_t (*exchange)(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t size_bytes);
-    hk_status_t (*exchange_in_place)(hk_ctx_t *ctx, int to, int from, void *buf, size_t size_bytes);
+     * the one sent. in_tag: what it receives, 0 or any_tag. Required with HK_CAP_EXCHANGE. */
+    hk_status_t (*exchange)(hk_ctx_t *ctx, int to, const void *out, int from, int in_tag, void *in, size_t size_bytes);
+    hk_status_t (*exchange_in_place)(hk_ctx_t *ctx, int to, int from, int in_tag, void *buf, size_t size_bytes);
 
     /* ---- layouts (layout.h) --------------------------------------------------------------------------------- */
 

@@ -8,15 +8,27 @@
 #include <stdio.h>
 
 #include "../payload.h"
+#include "any.h"
 #include "distance.h"
 
-enum { RING_CALL = HK_RING_DISTANCE + 1, RING_WAYS, RING_TIME };
+enum { RING_CALL = HK_RING_DISTANCE + 1, RING_WAYS, RING_TIME, RING_RECEIVE };
 enum { RING_PARTS, RING_EXCHANGE, RING_IN_PLACE };
 enum { RING_ONE, RING_BOTH };
 
 static bool ring_both(const hk_run_t *run)
 {
     return run->option[RING_WAYS] == RING_BOTH;
+}
+
+static bool ring_any(const hk_run_t *run)
+{
+    return run->option[RING_RECEIVE] != 0;
+}
+
+/* What receives take. */
+static int ring_tag(const hk_run_t *run)
+{
+    return ring_any(run) ? run->ctx->tp->any_tag : 0;
 }
 
 static bool ring_fits(const hk_run_t *run, char *why, size_t len)
@@ -31,7 +43,7 @@ static bool ring_fits(const hk_run_t *run, char *why, size_t len)
         snprintf(why, len, "ways=both has two messages each way: leave call= out");
         return false;
     }
-    return hk_ring_fits(run, why, len);
+    return hk_any_fits(run, ring_any(run) ? HK_ANY_TAG : -1, why, len) && hk_ring_fits(run, why, len);
 }
 
 static hk_plan_t ring_plan(const hk_run_t *run)
@@ -56,13 +68,15 @@ static void ring_fill(hk_run_t *run, uint64_t seed)
     }
 }
 
-static hk_status_t ring_parts(hk_run_t *run, uint64_t reps)
+/* `any` is a constant in each call. */
+static inline hk_status_t ring_parts(hk_run_t *run, uint64_t reps, const bool any)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const int next = hk_ring_next(run), previous = hk_ring_previous(run);
     for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->irecv(ctx, previous, run->in, run->bytes, &run->reqs[0]));
+        HK_TRY(any ? tp->irecv_tagged(ctx, previous, tp->any_tag, run->in, run->bytes, &run->reqs[0])
+                   : tp->irecv(ctx, previous, run->in, run->bytes, &run->reqs[0]));
         HK_TRY(tp->isend(ctx, next, run->out, run->bytes, &run->reqs[1]));
         HK_TRY(tp->wait_all(ctx, run->reqs, 2));
     }
@@ -73,9 +87,9 @@ static hk_status_t ring_exchange(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    const int next = hk_ring_next(run), previous = hk_ring_previous(run);
+    const int next = hk_ring_next(run), previous = hk_ring_previous(run), tag = ring_tag(run);
     for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->exchange(ctx, next, run->out, previous, run->in, run->bytes));
+        HK_TRY(tp->exchange(ctx, next, run->out, previous, tag, run->in, run->bytes));
     }
     return HK_OK;
 }
@@ -84,15 +98,15 @@ static hk_status_t ring_in_place(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    const int next = hk_ring_next(run), previous = hk_ring_previous(run);
+    const int next = hk_ring_next(run), previous = hk_ring_previous(run), tag = ring_tag(run);
     for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->exchange_in_place(ctx, next, previous, run->in, run->bytes));
+        HK_TRY(tp->exchange_in_place(ctx, next, previous, tag, run->in, run->bytes));
     }
     return HK_OK;
 }
 
 /* With two ranks, or half way round, both neighbours are one: its messages come in the order in which it sends. */
-static hk_status_t ring_both_ways(hk_run_t *run, uint64_t reps)
+static inline hk_status_t ring_both_ways(hk_run_t *run, uint64_t reps, const bool any)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -101,8 +115,10 @@ static hk_status_t ring_both_ways(hk_run_t *run, uint64_t reps)
     for (uint64_t i = 0; i < reps; i++) {
         HK_TRY(tp->isend(ctx, next, run->out, bytes, &run->reqs[0]));
         HK_TRY(tp->isend(ctx, previous, run->out + bytes, bytes, &run->reqs[1]));
-        HK_TRY(tp->recv(ctx, previous, run->in, bytes));
-        HK_TRY(tp->recv(ctx, next, run->in + bytes, bytes));
+        HK_TRY(any ? tp->recv_tagged(ctx, previous, tp->any_tag, run->in, bytes)
+                   : tp->recv(ctx, previous, run->in, bytes));
+        HK_TRY(any ? tp->recv_tagged(ctx, next, tp->any_tag, run->in + bytes, bytes)
+                   : tp->recv(ctx, next, run->in + bytes, bytes));
         HK_TRY(tp->wait_all(ctx, run->reqs, 2));
     }
     return HK_OK;
@@ -111,7 +127,7 @@ static hk_status_t ring_both_ways(hk_run_t *run, uint64_t reps)
 static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
 {
     if (ring_both(run)) {
-        return ring_both_ways(run, reps);
+        return ring_any(run) ? ring_both_ways(run, reps, true) : ring_both_ways(run, reps, false);
     }
     switch (run->option[RING_CALL]) {
     case RING_EXCHANGE:
@@ -119,7 +135,7 @@ static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
     case RING_IN_PLACE:
         return ring_in_place(run, reps);
     default:
-        return ring_parts(run, reps);
+        return ring_any(run) ? ring_parts(run, reps, true) : ring_parts(run, reps, false);
     }
 }
 
@@ -144,7 +160,8 @@ const hk_pattern_t hk_pattern_ring = {
                {"call", "parts|exchange|in-place", RING_PARTS, 0, 0,
                 "a receive, a send and a wait; or one call that sends and receives, in two buffers or in one"},
                {"ways", "one|both", RING_ONE, 0, 0, "both: to the rank before it, too"},
-               {"time", "mean|slowest", 0, 0, 0, "whose time counts"}},
+               {"time", "mean|slowest", 0, 0, 0, "whose time counts"},
+               {"receive", "tag|any-tag", 0, 0, 0, "what receives take: messages with their tag, or with any"}},
     .fits = ring_fits,
     .plan = ring_plan,
     .fill = ring_fill,

@@ -86,8 +86,8 @@ bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t le
 hk_status_t hk_mpi_send_tagged(hk_ctx_t *ctx, int peer, int tag, const void *buf, size_t size_bytes);
 hk_status_t hk_mpi_recv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes);
 hk_status_t hk_mpi_irecv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes, hk_req_t *req);
-hk_status_t hk_mpi_exchange(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t size_bytes);
-hk_status_t hk_mpi_exchange_in_place(hk_ctx_t *ctx, int to, int from, void *buf, size_t size_bytes);
+hk_status_t hk_mpi_exchange(hk_ctx_t *ctx, int to, const void *out, int from, int in_tag, void *in, size_t size_bytes);
+hk_status_t hk_mpi_exchange_in_place(hk_ctx_t *ctx, int to, int from, int in_tag, void *buf, size_t size_bytes);
 hk_status_t hk_mpi_make_layout(hk_ctx_t *ctx, struct hk_layout *layout);
 void hk_mpi_drop_layout(hk_ctx_t *ctx, struct hk_layout *layout);
 hk_status_t hk_mpi_send_layout(hk_ctx_t *ctx, int peer, const void *buf, const struct hk_layout *layout);

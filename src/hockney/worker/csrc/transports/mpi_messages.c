@@ -22,17 +22,17 @@ hk_status_t hk_mpi_irecv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, siz
     return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
 }
 
-hk_status_t hk_mpi_exchange(hk_ctx_t *ctx, int to, const void *out, int from, void *in, size_t size_bytes)
+hk_status_t hk_mpi_exchange(hk_ctx_t *ctx, int to, const void *out, int from, int in_tag, void *in, size_t size_bytes)
 {
     const int len = (int)size_bytes;
-    const int code = MPI_Sendrecv(out, len, MPI_BYTE, to, HK_MPI_TAG, in, len, MPI_BYTE, from, HK_MPI_TAG,
-                                  hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
+    const int code = MPI_Sendrecv(out, len, MPI_BYTE, to, HK_MPI_TAG, in, len, MPI_BYTE, from, in_tag, hk_mpi_comm(ctx),
+                                  MPI_STATUS_IGNORE);
     return HK_MPI_CHECKED(ctx, "MPI_Sendrecv", code);
 }
 
-hk_status_t hk_mpi_exchange_in_place(hk_ctx_t *ctx, int to, int from, void *buf, size_t size_bytes)
+hk_status_t hk_mpi_exchange_in_place(hk_ctx_t *ctx, int to, int from, int in_tag, void *buf, size_t size_bytes)
 {
-    const int code = MPI_Sendrecv_replace(buf, (int)size_bytes, MPI_BYTE, to, HK_MPI_TAG, from, HK_MPI_TAG,
+    const int code = MPI_Sendrecv_replace(buf, (int)size_bytes, MPI_BYTE, to, HK_MPI_TAG, from, in_tag,
                                           hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
     return HK_MPI_CHECKED(ctx, "MPI_Sendrecv_replace", code);
 }
