@@ -127,7 +127,9 @@ int main(void)
     fail_at(1); /* room for the samples */
     fail_at(2); /* the other host has too little memory: an allocation here would wait for it */
     CHECK(allocations == 0 && modes == 0);
-    fail_at(3); /* the other rank's prepare */
+    fail_at(3); /* the other rank's allocation: none prepares */
+    CHECK(allocations == 2 && modes == 0);
+    fail_at(4); /* the other rank's prepare */
     CHECK(allocations == 2 && modes == 2 && write_modes[0] && !write_modes[1]);
     check_shared_page();
     return 0;

@@ -92,7 +92,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
     }
     status = hk_control_agree(bench->control, status);
     if (status == HK_OK && all != NULL) {
-        status = grow_buffers(bench, &result->plan, all);
+        status = hk_control_agree(bench->control, grow_buffers(bench, &result->plan, all));
         if (status == HK_OK) {
             run->out = bench->out;
             run->in = bench->in + IN_PLACE_BYTES;
@@ -100,8 +100,8 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
             fill(run, &result->plan, TIMED_SEED);
             status = pattern->prepare != NULL ? pattern->prepare(run) : HK_OK;
             is_prepared = status == HK_OK;
+            status = hk_control_agree(bench->control, status);
         }
-        status = hk_control_agree(bench->control, status);
         if (status != HK_OK && is_prepared && pattern->finish != NULL) {
             (void)pattern->finish(run); /* another rank has failed */
         }
@@ -284,7 +284,9 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     }
     hk_watch_disarm(bench->watch);
     free(run.reqs);
-    free(run.state);
+    if (status != HK_ERR_PEER) { /* else this rank ends: threads of the pattern may still use it */
+        free(run.state);
+    }
     if (status != HK_OK && status != HK_ERR_CORRUPT) {
         free(result.elapsed_ns);
         return status;

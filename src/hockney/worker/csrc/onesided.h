@@ -69,7 +69,7 @@ typedef struct hk_epoch {
     /* Set by make_epoch. begin NULL: nothing to do. Between them only put_start, get_start and atomics may be used. */
     hk_status_t (*begin)(hk_ctx_t *ctx, struct hk_epoch *epoch);
     hk_status_t (*end)(hk_ctx_t *ctx, struct hk_epoch *epoch);
-    void *own; /* the transport's */
+    void *own; /* the transport's; NULL: it is not made */
 } hk_epoch_t;
 
 /* What an atomic operation does to an element: a reduction with the operand, or one of these. The words of the option

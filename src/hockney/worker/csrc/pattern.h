@@ -154,9 +154,9 @@ typedef struct hk_pattern {
     /* Sizes of buffers and what a repetition moves. Required. */
     hk_plan_t (*plan)(const hk_run_t *run);
 
-    /* Initialise buffers and state, untimed, before the first repetition; on a model (HK_CAP_VIRTUAL) again, after
-     * finish and with a state of zeros, before the one that is verified. Optional: absent means that `out` holds a
-     * payload and `in` zeros. */
+    /* Initialise buffers and state, untimed, before the first repetition; on error nothing is left to undo. on a model
+     * (HK_CAP_VIRTUAL) again, after finish and with a state of zeros, before the one that is verified. Optional: absent
+     * means that `out` holds a payload and `in` zeros. */
     hk_status_t (*prepare)(hk_run_t *run);
 
     /* Give the buffers other data than the payload in `out` and zeros in `in`, untimed: before prepare with seed 0, and

@@ -36,7 +36,7 @@
  * NONBLOCKING  isend, irecv and wait_all. While a rank waits, all its requests make progress.
  * ONE_SIDED    put, get, quiet and wait_word, on memory from alloc.
  * DEFERRED     put_start and get_start: several puts and gets under way at once.
- * EPOCHS       make_epoch: other synchronisations than quiet; has_epoch says which.
+ * EPOCHS       make_epoch: all synchronisations of onesided.h.
  * ATOMICS      make_atomic: atomic operations on a peer's memory; has_atomic says which.
  * SIGNAL       put_signal: a put that tells its target of its end.
  * WINDOWS      use_window: memory that becomes accessible to all ranks, and ceases to be.
@@ -275,8 +275,8 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     hk_status_t (*isend)(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req);
     hk_status_t (*irecv)(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req);
 
-    /* Complete reqs[0..count), in any order. These are all open requests of this rank. Required with
-     * HK_CAP_NONBLOCKING. */
+    /* Complete reqs[0..count), in any order. These are all open requests of this rank, but for receives with a tag that
+     * no message has yet (irecv_tagged). Required with HK_CAP_NONBLOCKING. */
     hk_status_t (*wait_all)(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
     /* ---- matching: a message has a tag, from 0 to HK_TAG_MAX; one of send and isend has 0, and recv, irecv and probe
@@ -348,17 +348,14 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     hk_status_t (*put_signal)(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes,
                               uint64_t *signal, uint64_t value);
 
-    /* Whether the transport has this kind of epoch (onesided.h; never asked for HK_EPOCH_QUIET); if not, why[0..len)
-     * holds what it lacks, to complete "NAME has no …". Required with HK_CAP_EPOCHS. */
-    bool (*has_epoch)(const struct hk_transport *tp, int kind, char *why, size_t len);
-
     /* Prepare the epoch for its repetitions, untimed, on all ranks: sets begin, end and own. Until drop_epoch, also on
-     * all ranks, memory from that alloc is accessed within such epochs only. Required with HK_CAP_EPOCHS. */
+     * all ranks, memory from that alloc is accessed within such epochs only. It succeeds on all ranks; or on
+     * none, and then nothing is left. Required with HK_CAP_EPOCHS. */
     hk_status_t (*make_epoch)(hk_ctx_t *ctx, struct hk_epoch *epoch);
     hk_status_t (*drop_epoch)(hk_ctx_t *ctx, struct hk_epoch *epoch);
 
-    /* As has_epoch, of an atomic operation: sets start and own in make_atomic, untimed. Required with
-     * HK_CAP_ATOMICS. */
+    /* Whether the transport has this atomic operation (onesided.h); if not, why[0..len) holds what it lacks, to
+     * complete "NAME has no …". make_atomic sets start and own, untimed. Required with HK_CAP_ATOMICS. */
     bool (*has_atomic)(const struct hk_transport *tp, const struct hk_atomic *atomic, char *why, size_t len);
     hk_status_t (*make_atomic)(hk_ctx_t *ctx, struct hk_atomic *atomic);
 

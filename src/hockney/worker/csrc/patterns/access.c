@@ -267,7 +267,7 @@ hk_status_t hk_access_prepare(hk_run_t *run)
         return HK_OK;
     }
     if (access_option(run, HK_ACCESS_OVERLAP) != 0) {
-        HK_TRY(access_time_pure(run));
+        HK_TRY(hk_epoch_keep(run->ctx, &state->epoch, access_time_pure(run)));
     }
     const bool computes = access_option(run, HK_ACCESS_OVERLAP) != 0 && state->targets_count > 0;
     state->loop = computes ? access_loop_computes : access_loop_of(state);

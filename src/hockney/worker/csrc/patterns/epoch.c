@@ -5,7 +5,6 @@
 bool hk_epoch_fits(const hk_run_t *run, hk_epoch_kind_t kind, char *why, size_t len)
 {
     const hk_transport_t *tp = run->ctx->tp;
-    char lacks[80] = "";
     if (kind == HK_NO_EPOCH) {
         return true;
     }
@@ -13,19 +12,9 @@ bool hk_epoch_fits(const hk_run_t *run, hk_epoch_kind_t kind, char *why, size_t 
         snprintf(why, len, "%s has no puts and gets that complete later; sync=blocking does without", tp->name);
         return false;
     }
-    if (kind == HK_EPOCH_QUIET) {
-        return true;
-    }
-    if ((tp->caps & HK_CAP_EPOCHS) == 0) {
-        snprintf(why, len, "%s has no epochs, so no %s; sync=quiet completes what was started", tp->name,
-                 hk_epoch_names[kind]);
-        return false;
-    }
-    if (!tp->has_epoch(tp, (int)kind, lacks, sizeof lacks)) {
-        snprintf(why, len, "%s has no %s; sync=quiet completes what was started", tp->name, lacks);
-        return false;
-    }
-    return true;
+    snprintf(why, len, "%s has no epochs, so no %s; sync=quiet completes what was started", tp->name,
+             hk_epoch_names[kind]);
+    return kind == HK_EPOCH_QUIET || (tp->caps & HK_CAP_EPOCHS) != 0;
 }
 
 static hk_status_t epoch_end_quietly(hk_ctx_t *ctx, hk_epoch_t *epoch)
@@ -44,7 +33,15 @@ hk_status_t hk_epoch_make(hk_ctx_t *ctx, hk_epoch_t *epoch)
     return HK_OK;
 }
 
+hk_status_t hk_epoch_keep(hk_ctx_t *ctx, hk_epoch_t *epoch, hk_status_t status)
+{
+    if (status != HK_OK) {
+        (void)hk_epoch_drop(ctx, epoch);
+    }
+    return status;
+}
+
 hk_status_t hk_epoch_drop(hk_ctx_t *ctx, hk_epoch_t *epoch)
 {
-    return epoch->kind > HK_EPOCH_QUIET ? ctx->tp->drop_epoch(ctx, epoch) : HK_OK;
+    return epoch->own != NULL ? ctx->tp->drop_epoch(ctx, epoch) : HK_OK;
 }

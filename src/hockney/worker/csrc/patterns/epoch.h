@@ -15,9 +15,13 @@
 /* Whether the transport has started operations and such epochs; else why[0..len) holds a sentence. */
 bool hk_epoch_fits(const hk_run_t *run, hk_epoch_kind_t kind, char *why, size_t len);
 
-/* Before the first repetition, and after the last one. Without an epoch, `end` is the transport's quiet. */
+/* Before the first repetition, and after the last one, if it was made. Without an epoch, `end` is the transport's
+ * quiet. */
 hk_status_t hk_epoch_make(hk_ctx_t *ctx, hk_epoch_t *epoch);
 hk_status_t hk_epoch_drop(hk_ctx_t *ctx, hk_epoch_t *epoch);
+
+/* Returns status; if that is an error, the epoch is dropped. */
+hk_status_t hk_epoch_keep(hk_ctx_t *ctx, hk_epoch_t *epoch, hk_status_t status);
 
 /* Whether this rank has something to do in such epochs. */
 static inline bool hk_takes_part(const hk_epoch_t *epoch)

@@ -45,21 +45,17 @@ static hk_plan_t passive_plan(const hk_run_t *run)
     return plan;
 }
 
-static hk_status_t passive_put(hk_run_t *run, const passive_state_t *state, hk_epoch_t *epoch)
-{
-    hk_ctx_t *ctx = run->ctx;
-    HK_TRY(epoch->begin != NULL ? epoch->begin(ctx, epoch) : HK_OK);
-    HK_TRY(state->put(ctx, state->peer, run->in, run->out, run->bytes));
-    return epoch->end(ctx, epoch);
-}
-
-static hk_status_t passive_source(hk_run_t *run, uint64_t reps, const bool until_complete)
+/* `opens` and `until_complete` are constants in each call. */
+static inline hk_status_t passive_puts(hk_run_t *run, uint64_t reps, const bool opens, const bool until_complete)
 {
     passive_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
+    hk_epoch_t *epoch = &state->epoch;
     uint64_t (*const now_ns)(hk_ctx_t *) = ctx->tp->now_ns;
     for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(passive_put(run, state, &state->epoch));
+        HK_TRY(opens ? epoch->begin(ctx, epoch) : HK_OK);
+        HK_TRY(state->put(ctx, state->peer, run->in, run->out, run->bytes));
+        HK_TRY(epoch->end(ctx, epoch));
         const uint64_t complete_ns = until_complete ? now_ns(ctx) : 0;
         HK_TRY(hk_sync(ctx));
         run->untimed_ns += until_complete ? now_ns(ctx) - complete_ns : 0;
@@ -67,12 +63,21 @@ static hk_status_t passive_source(hk_run_t *run, uint64_t reps, const bool until
     return HK_OK;
 }
 
-static hk_status_t passive_target(hk_run_t *run, uint64_t reps, uint64_t delay_ns)
+static hk_status_t passive_source(hk_run_t *run, uint64_t reps, bool until_complete)
 {
+    return ((passive_state_t *)run->state)->epoch.begin != NULL
+               ? until_complete ? passive_puts(run, reps, true, true) : passive_puts(run, reps, true, false)
+           : until_complete ? passive_puts(run, reps, false, true)
+                            : passive_puts(run, reps, false, false);
+}
+
+static inline hk_status_t passive_target(hk_run_t *run, uint64_t reps, const bool computes)
+{
+    const passive_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
     for (uint64_t i = 0; i < reps; i++) {
-        if (delay_ns > 0) {
-            ctx->tp->compute(ctx, delay_ns);
+        if (computes) {
+            ctx->tp->compute(ctx, state->delay_ns);
         }
         HK_TRY(hk_sync(ctx));
     }
@@ -83,12 +88,13 @@ static hk_status_t passive_repeat(hk_run_t *run, uint64_t reps)
 {
     passive_state_t *state = run->state;
     if (run->ctx->rank == hk_source(run->option)) {
-        return run->option[PASSIVE_UNTIL] == PASSIVE_COMPLETE ? passive_source(run, reps, true)
-                                                              : passive_source(run, reps, false);
+        return passive_source(run, reps, run->option[PASSIVE_UNTIL] == PASSIVE_COMPLETE);
     }
-    const bool computes = run->ctx->rank == hk_target(run->option);
-    state->delays += computes && state->delay_ns > 0 ? (double)reps : 0;
-    return passive_target(run, reps, computes ? state->delay_ns : 0);
+    if (run->ctx->rank == hk_target(run->option) && state->delay_ns > 0) {
+        state->delays += (double)reps;
+        return passive_target(run, reps, true);
+    }
+    return passive_target(run, reps, false);
 }
 
 /* What a repetition takes while the target waits: its own time, which is the source's, too. */
@@ -101,7 +107,7 @@ static hk_status_t passive_time_pure(hk_run_t *run)
     HK_TRY(hk_sync(ctx));
     for (int i = -PASSIVE_PURE_CALLS / 4; i < PASSIVE_PURE_CALLS; i++) {
         start_ns = i == 0 ? ctx->tp->now_ns(ctx) : start_ns;
-        HK_TRY(is_source ? passive_source(run, 1, false) : passive_target(run, 1, 0));
+        HK_TRY(is_source ? passive_source(run, 1, false) : passive_target(run, 1, false));
     }
     state->pure_ns = (ctx->tp->now_ns(ctx) - start_ns) / PASSIVE_PURE_CALLS;
     return HK_OK;
@@ -122,7 +128,7 @@ static hk_status_t passive_prepare(hk_run_t *run)
                                 .memory = run->in};
     HK_TRY(hk_epoch_make(ctx, &state->epoch));
     if (run->option[PASSIVE_BUSY] != 0) {
-        HK_TRY(passive_time_pure(run));
+        HK_TRY(hk_epoch_keep(ctx, &state->epoch, passive_time_pure(run)));
         const uint64_t asked_ns = (uint64_t)run->option[PASSIVE_DELAY_US] * 1000;
         state->delay_ns = asked_ns > 0 ? asked_ns : state->pure_ns;
     }

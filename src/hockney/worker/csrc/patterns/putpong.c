@@ -60,36 +60,36 @@ static hk_plan_t putpong_plan(const hk_run_t *run)
                        .root = hk_source(run->option)};
 }
 
-static inline hk_status_t putpong_round_trips(hk_run_t *run, uint64_t reps, bool is_long)
+/* ---- loops: what a rank does is a constant in each call -----------------------------------------------------------
+ */
+
+static inline hk_status_t putpong_word_loop(hk_run_t *run, uint64_t reps, const bool begins, const bool is_long)
 {
-    const int source = hk_source(run->option);
-    const int target = hk_target(run->option);
     trips_t *trips = run->state;
     const uint64_t end = trips->number + reps;
-    if (run->ctx->rank == source) {
-        for (uint64_t number = trips->number + 1; number <= end; number++) {
-            HK_TRY(hk_hand_over(run, target, number, is_long));
-            HK_TRY(hk_await(run, number));
-        }
-    } else if (run->ctx->rank == target) {
-        for (uint64_t number = trips->number + 1; number <= end; number++) {
-            HK_TRY(hk_await(run, number));
-            HK_TRY(hk_hand_over(run, source, number, is_long));
-        }
+    for (uint64_t number = trips->number + 1; number <= end; number++) {
+        HK_TRY(begins ? hk_hand_over(run, trips->peer, number, is_long) : hk_await(run, number));
+        HK_TRY(begins ? hk_await(run, number) : hk_hand_over(run, trips->peer, number, is_long));
     }
     trips->number = end;
     return run->ctx->tp->quiet(run->ctx);
 }
 
-static hk_status_t putpong_signal_trips(hk_run_t *run, uint64_t reps)
+static hk_status_t putpong_words(hk_run_t *run, uint64_t reps, bool begins, bool is_long)
+{
+    return begins    ? is_long ? putpong_word_loop(run, reps, true, true) : putpong_word_loop(run, reps, true, false)
+           : is_long ? putpong_word_loop(run, reps, false, true)
+                     : putpong_word_loop(run, reps, false, false);
+}
+
+static inline hk_status_t putpong_signals(hk_run_t *run, uint64_t reps, const bool begins)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     trips_t *trips = run->state;
     uint64_t *signal = (uint64_t *)(void *)(run->in + run->bytes + PUTPONG_SIGNAL_AWAY_BYTES);
-    const bool begins = ctx->rank == hk_source(run->option);
     const uint64_t end = trips->number + reps;
-    for (uint64_t number = trips->number + 1; number <= end && trips->peer >= 0; number++) {
+    for (uint64_t number = trips->number + 1; number <= end; number++) {
         HK_TRY(begins ? tp->put_signal(ctx, trips->peer, run->in, run->out, run->bytes, signal, number) : HK_OK);
         HK_TRY(tp->wait_word(ctx, signal, number));
         HK_TRY(!begins ? tp->put_signal(ctx, trips->peer, run->in, run->out, run->bytes, signal, number) : HK_OK);
@@ -98,38 +98,46 @@ static hk_status_t putpong_signal_trips(hk_run_t *run, uint64_t reps)
     return tp->quiet(ctx);
 }
 
-/* This rank's side of one epoch. */
-static inline hk_status_t putpong_one_way(hk_run_t *run, hk_epoch_t *epoch)
+/* One epoch of two. */
+static inline hk_status_t putpong_one_way(hk_run_t *run, hk_epoch_t *epoch, const bool opens, const bool puts)
 {
     hk_ctx_t *ctx = run->ctx;
-    HK_TRY(epoch->begin != NULL ? epoch->begin(ctx, epoch) : HK_OK);
-    if (epoch->to_count > 0) {
-        HK_TRY(ctx->tp->put_start(ctx, epoch->to[0], run->in, run->out, run->bytes));
-    }
+    HK_TRY(opens ? epoch->begin(ctx, epoch) : HK_OK);
+    HK_TRY(puts ? ctx->tp->put_start(ctx, epoch->to[0], run->in, run->out, run->bytes) : HK_OK);
     return epoch->end(ctx, epoch);
 }
 
-static hk_status_t putpong_epoch_trips(hk_run_t *run, uint64_t reps)
+static inline hk_status_t putpong_epochs(hk_run_t *run, uint64_t reps, const bool opens, const bool begins,
+                                         const bool answers)
 {
     trips_t *trips = run->state;
-    const bool takes_part = hk_takes_part(&trips->there);
-    for (uint64_t i = 0; i < reps && takes_part; i++) {
-        HK_TRY(putpong_one_way(run, &trips->there));
-        HK_TRY(putpong_one_way(run, &trips->back));
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(putpong_one_way(run, &trips->there, opens, begins));
+        HK_TRY(putpong_one_way(run, &trips->back, opens, answers));
     }
     return HK_OK;
 }
 
 static hk_status_t putpong_repeat(hk_run_t *run, uint64_t reps)
 {
+    const trips_t *trips = run->state;
+    const bool is_idle = trips->peer < 0, begins = run->ctx->rank == hk_source(run->option);
+    const bool opens = trips->there.begin != NULL;
+    if (is_idle && !hk_takes_part(&trips->there)) {
+        return HK_OK;
+    }
     switch (run->option[PUTPONG_SYNC]) {
     case PUTPONG_WORD:
-        return run->bytes == HK_WORD_BYTES ? putpong_round_trips(run, reps, false)
-                                           : putpong_round_trips(run, reps, true);
+        return putpong_words(run, reps, begins, run->bytes != HK_WORD_BYTES);
     case PUTPONG_SIGNAL:
-        return putpong_signal_trips(run, reps);
+        return begins ? putpong_signals(run, reps, true) : putpong_signals(run, reps, false);
     default:
-        return putpong_epoch_trips(run, reps);
+        return is_idle  ? opens ? putpong_epochs(run, reps, true, false, false)
+                                : putpong_epochs(run, reps, false, false, false)
+               : begins ? opens ? putpong_epochs(run, reps, true, true, false)
+                                : putpong_epochs(run, reps, false, true, false)
+               : opens  ? putpong_epochs(run, reps, true, false, true)
+                        : putpong_epochs(run, reps, false, false, true);
     }
 }
 
@@ -145,7 +153,7 @@ static hk_status_t putpong_prepare(hk_run_t *run)
     trips->there = trips->peer < 0 ? idle : begins ? access : accessed;
     trips->back = trips->peer < 0 ? idle : begins ? accessed : access;
     HK_TRY(hk_epoch_make(run->ctx, &trips->there));
-    return hk_epoch_make(run->ctx, &trips->back);
+    return hk_epoch_keep(run->ctx, &trips->there, hk_epoch_make(run->ctx, &trips->back));
 }
 
 static hk_status_t putpong_finish(hk_run_t *run)
@@ -158,7 +166,10 @@ static hk_status_t putpong_finish(hk_run_t *run)
 /* Exchange one word, for the same reason as hk_meet. The rest of a message is not needed. Epochs meet by themselves. */
 static hk_status_t putpong_meet(hk_run_t *run)
 {
-    return run->option[PUTPONG_SYNC] == PUTPONG_WORD ? putpong_round_trips(run, 1, false) : putpong_repeat(run, 1);
+    const trips_t *trips = run->state;
+    return run->option[PUTPONG_SYNC] != PUTPONG_WORD ? putpong_repeat(run, 1)
+           : trips->peer < 0 ? HK_OK
+                             : putpong_words(run, 1, run->ctx->rank == hk_source(run->option), false);
 }
 
 /* All, but for the last word where the wait has verified it. */

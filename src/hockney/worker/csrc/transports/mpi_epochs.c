@@ -71,12 +71,6 @@ static hk_status_t epoch_no_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
     return HK_OK;
 }
 
-bool hk_mpi_has_epoch(const hk_transport_t *tp, int kind, char *why, size_t len)
-{
-    (void)tp, (void)kind, (void)why, (void)len;
-    return true;
-}
-
 static void epoch_choose_hooks(hk_epoch_t *epoch)
 {
     const bool accesses = epoch->to_count > 0, is_accessed = epoch->from_count > 0;
@@ -133,55 +127,88 @@ static bool epoch_is_fenced(const hk_epoch_t *epoch)
     return epoch->kind == HK_EPOCH_FENCE || epoch->kind == HK_EPOCH_FENCES;
 }
 
-/* A rank must not post or fence memory on which another still has a lock, so all meet between. */
-hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
+/* Makes both groups, which epoch_free frees. Returns MPI's code. */
+static int epoch_groups(hk_ctx_t *ctx, const hk_epoch_t *epoch, mpi_epoch_t *m)
 {
-    mpi_epoch_t *m = calloc(1, sizeof *m);
-    MPI_Group all = MPI_GROUP_NULL;
-    if (m == NULL) {
-        return hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for an epoch");
-    }
-    epoch->own = m;
-    m->window = hk_window_at(ctx, epoch->memory);
-    m->win = m->window->win;
+    MPI_Group all;
     int code = MPI_Comm_group(hk_mpi_comm(ctx), &all);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Group_incl(all, epoch->to_count, epoch->to, &m->to);
+    if (code != MPI_SUCCESS) {
+        return code;
     }
+    code = MPI_Group_incl(all, epoch->to_count, epoch->to, &m->to);
     if (code == MPI_SUCCESS) {
         code = MPI_Group_incl(all, epoch->from_count, epoch->from, &m->from);
     }
-    if (code == MPI_SUCCESS && m->window->epochs++ == 0) {
-        code = MPI_Win_unlock_all(m->win);
-        code = code == MPI_SUCCESS ? MPI_Barrier(hk_mpi_comm(ctx)) : code;
+    MPI_Group_free(&all);
+    return code;
+}
+
+static void epoch_free(mpi_epoch_t *m)
+{
+    MPI_Group *groups[] = {&m->to, &m->from};
+    for (int i = 0; i < 2; i++) {
+        if (*groups[i] != MPI_GROUP_EMPTY && *groups[i] != MPI_GROUP_NULL) {
+            MPI_Group_free(groups[i]);
+        }
     }
-    if (all != MPI_GROUP_NULL) {
-        MPI_Group_free(&all);
+    free(m);
+}
+
+/* All ranks meet, and all get an error if one has one: this rank's own, or MPI_ERR_OTHER. */
+static int epoch_agree(hk_ctx_t *ctx, int code)
+{
+    int has_failed = code != MPI_SUCCESS, have_failed = 0;
+    const int met = MPI_Allreduce(&has_failed, &have_failed, 1, MPI_INT, MPI_MAX, hk_mpi_comm(ctx));
+    return has_failed ? code : met != MPI_SUCCESS ? met : have_failed ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* A rank must not post or fence memory on which another still has a lock, so all meet between; and once more at the
+ * end, as a lock may need the library's progress at its target. */
+hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
+{
+    static const char what[] = "setting up an epoch";
+    mpi_epoch_t *m = malloc(sizeof *m);
+    int code = MPI_ERR_NO_MEM;
+    if (m != NULL) {
+        *m = (mpi_epoch_t){.window = hk_window_at(ctx, epoch->memory), .to = MPI_GROUP_NULL, .from = MPI_GROUP_NULL};
+        m->win = m->window->win;
+        code = epoch_groups(ctx, epoch, m);
     }
-    HK_TRY(HK_MPI_CHECKED(ctx, "setting up an epoch", code));
+    code = epoch_agree(ctx, code);
+    if (code != MPI_SUCCESS || m == NULL) {
+        if (m != NULL) {
+            epoch_free(m);
+        }
+        return hk_mpi_failed(ctx->rank, what, code);
+    }
+    epoch->own = m;
     epoch_choose_hooks(epoch);
-    HK_TRY(epoch_is_fenced(epoch) ? epoch_fence(ctx, epoch) : epoch_hold(ctx, epoch, true));
-    return hk_mpi_barrier(ctx); /* a lock may need the library's progress at its target */
+    code = epoch_agree(ctx, m->window->epochs++ == 0 ? MPI_Win_unlock_all(m->win) : MPI_SUCCESS);
+    if (code == MPI_SUCCESS) {
+        const hk_status_t held = epoch_is_fenced(epoch) ? epoch_fence(ctx, epoch) : epoch_hold(ctx, epoch, true);
+        code = epoch_agree(ctx, held == HK_OK ? MPI_SUCCESS : MPI_ERR_OTHER);
+    }
+    if (code != MPI_SUCCESS) {
+        (void)hk_mpi_drop_epoch(ctx, epoch);
+        return hk_mpi_failed(ctx->rank, what, code);
+    }
+    return HK_OK;
 }
 
 hk_status_t hk_mpi_drop_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
 {
     mpi_epoch_t *m = epoch->own;
     const bool is_last = --m->window->epochs == 0;
-    int code = epoch_is_fenced(epoch) && is_last ? MPI_Win_fence(MPI_MODE_NOSUCCEED, m->win) : MPI_SUCCESS;
-    HK_TRY(HK_MPI_CHECKED(ctx, "MPI_Win_fence", code));
-    HK_TRY(epoch_hold(ctx, epoch, false));
-    if (is_last) {
+    hk_status_t status = epoch_hold(ctx, epoch, false);
+    int code = MPI_SUCCESS;
+    if (is_last && epoch_is_fenced(epoch)) {
+        code = MPI_Win_fence(MPI_MODE_NOSUCCEED, m->win);
+    }
+    if (is_last && code == MPI_SUCCESS && status == HK_OK) {
         code = MPI_Barrier(hk_mpi_comm(ctx));
         code = code == MPI_SUCCESS ? MPI_Win_lock_all(MPI_MODE_NOCHECK, m->win) : code;
     }
-    if (m->to != MPI_GROUP_EMPTY) {
-        MPI_Group_free(&m->to);
-    }
-    if (m->from != MPI_GROUP_EMPTY) {
-        MPI_Group_free(&m->from);
-    }
-    free(m);
+    epoch_free(m);
     epoch->own = NULL;
-    return HK_MPI_CHECKED(ctx, "MPI_Win_lock_all", code);
+    return status == HK_OK ? HK_MPI_CHECKED(ctx, "the end of an epoch", code) : status;
 }

@@ -208,9 +208,9 @@ static hk_status_t rma_barrier(hk_ctx_t *ctx)
     HK_MPI_SHARED, HK_MPI_PLAIN_SENDS, HK_MPI_PLAIN_RECEIVES, .max_bytes = INT_MAX, .open = rma_open,                  \
         .close = hk_mpi_close, .alloc = rma_alloc, .free = rma_free, .put = rma_put, .get = rma_get,                   \
         .put_start = rma_put_start, .get_start = rma_get_start, .quiet = rma_quiet, .wait_word = rma_wait_word,        \
-        .has_epoch = hk_mpi_has_epoch, .make_epoch = hk_mpi_make_epoch, .drop_epoch = hk_mpi_drop_epoch,               \
-        .has_atomic = hk_mpi_has_atomic, .make_atomic = hk_mpi_make_atomic, .use_window = hk_mpi_use_window,           \
-        .barrier = rma_barrier, .counter = hk_mpi_counter
+        .make_epoch = hk_mpi_make_epoch, .drop_epoch = hk_mpi_drop_epoch, .has_atomic = hk_mpi_has_atomic,             \
+        .make_atomic = hk_mpi_make_atomic, .use_window = hk_mpi_use_window, .barrier = rma_barrier,                    \
+        .counter = hk_mpi_counter
 
 const hk_transport_t hk_transport_mpi_rma = {
     RMA_SHARED,

@@ -67,7 +67,6 @@ static inline MPI_Aint hk_window_place(const hk_window_t *window, int peer, cons
 hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used);
 
 /* mpi_epochs.c */
-bool hk_mpi_has_epoch(const hk_transport_t *tp, int kind, char *why, size_t len);
 hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch);
 hk_status_t hk_mpi_drop_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch);
 

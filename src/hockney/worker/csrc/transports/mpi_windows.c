@@ -69,14 +69,15 @@ hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, co
     MPI_Win win = MPI_WIN_NULL;
     MPI_Aint begin = 0;
     int code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)whole, &base, &win, &begin);
-    if (code == MPI_SUCCESS && is_used) {
+    if (code != MPI_SUCCESS) {
+        return hk_mpi_failed(ctx->rank, kind->call, code);
+    }
+    if (is_used) {
         code = use_once(ctx, win, begin, size_bytes, local);
-        if (size_bytes > 0) {
+        if (code == MPI_SUCCESS && size_bytes > 0) {
             *(unsigned char *)memory = *(const unsigned char *)base;
         }
     }
-    if (code == MPI_SUCCESS) {
-        code = kind->unmake(base, &win);
-    }
-    return HK_MPI_CHECKED(ctx, kind->call, code);
+    const int freed = kind->unmake(base, &win);
+    return HK_MPI_CHECKED(ctx, kind->call, code != MPI_SUCCESS ? code : freed);
 }
