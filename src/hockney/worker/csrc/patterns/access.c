@@ -99,6 +99,7 @@ bool hk_access_fits(const hk_run_t *run, char *why, size_t len)
 
 hk_plan_t hk_access_plan(const hk_run_t *run)
 {
+    static const hk_timed_t timed[] = {HK_TIMED_AS_DECLARED, HK_TIMED_SLOWEST, HK_TIMED_ROOT};
     const uint64_t window = (uint64_t)access_option(run, HK_ACCESS_WINDOW), at_once = window > 0 ? window : 1;
     const size_t places = access_places(run);
     hk_plan_t plan = {.out_bytes = places * run->bytes,
@@ -106,6 +107,7 @@ hk_plan_t hk_access_plan(const hk_run_t *run)
                       .bytes_per_rep = hk_reach_accesses(run) * at_once * run->bytes,
                       .messages_per_rep = hk_reach_accesses(run) * at_once,
                       .divisor = at_once,
+                      .timed = timed[access_option(run, HK_ACCESS_TIME)],
                       .root = access_kind(run)->reach == HK_REACH_PAIR ? hk_source(run->option) : 0};
     plan = hk_puts_plan(plan, access_quiet(run));
     plan.state_bytes = sizeof(access_state_t) + hk_reach_peers_max(run) * (sizeof(access_target_t) + 2 * sizeof(int));

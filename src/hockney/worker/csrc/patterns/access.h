@@ -25,7 +25,7 @@ typedef struct hk_access_kind {
     int quiet_at;   /* the option `quiet` of puts (puts.h); -1: none */
 } hk_access_kind_t;
 
-enum { HK_ACCESS_WINDOW, HK_ACCESS_SYNC, HK_ACCESS_PLACES, HK_ACCESS_OVERLAP };
+enum { HK_ACCESS_WINDOW, HK_ACCESS_SYNC, HK_ACCESS_PLACES, HK_ACCESS_OVERLAP, HK_ACCESS_TIME };
 
 // clang-format off
 #define HK_ACCESS_OPTIONS                                                                                       \
@@ -34,6 +34,8 @@ enum { HK_ACCESS_WINDOW, HK_ACCESS_SYNC, HK_ACCESS_PLACES, HK_ACCESS_OVERLAP };
     {"places", "few|all", 0, 0, 0,                                                                              \
      "few: long messages of a window share places that fit the cache; all: each has its own"},                  \
     {"overlap", "no|yes", 0, 0, 0, "compute before the completion, for as long as the operations take by themselves"}
+/* Of rings, after these. */
+#define HK_ACCESS_OPTION_TIME {"time", "mean|slowest|root", 0, 0, 0, "whose time counts; root: rank 0's"}
 // clang-format on
 
 /* Who accesses whom (access_reach.c). The ranks that this one accesses, or that access it, in order: their number. Two

@@ -66,7 +66,7 @@ const hk_pattern_t hk_pattern_putring = {
     .summary = "every rank writes into the memory of the rank `distance` after it, all at once; mean time",
     .own = &(const hk_access_kind_t){HK_REACH_RING, false, AT_PUTRING_QUIET + 1, AT_PUTRING_QUIET},
     .alone = "put",
-    .option = {HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS},
+    .option = {HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME},
 };
 
 const hk_pattern_t hk_pattern_getring = {
@@ -75,7 +75,7 @@ const hk_pattern_t hk_pattern_getring = {
     .summary = "every rank reads the memory of the rank `distance` after it, all at once; mean time",
     KIND(HK_REACH_RING, true, 1),
     .alone = "get",
-    .option = {HK_RING_OPTION_DISTANCE, HK_ACCESS_OPTIONS},
+    .option = {HK_RING_OPTION_DISTANCE, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME},
 };
 
 const hk_pattern_t hk_pattern_putfan = {
