@@ -32,7 +32,8 @@ def atomics(*, types: tuple[str, ...], ops: tuple[str, ...], **options: object) 
     """Points of all kinds, of one origin and of all: of few elements and of many, alone and in windows."""
     commands = []
     for pattern in ATOMICS:
-        updates: list[dict[str, object]] = [{}] if pattern == "compare_and_swap" else [{"op": op} for op in ops]
+        updates: list[dict[str, object]] = [{"op": op} for op in ops]
+        updates = [{}, {"succeed": "no"}] if pattern == "compare_and_swap" else updates
         sizes = (8, 808) if pattern.endswith("accumulate") else (0,)
         for update in updates:
             if (pattern, update.get("op")) == ("accumulate", "no_op"):
@@ -72,6 +73,12 @@ def test_operations_of_a_window_complete_together(transport: str, ranks: int) ->
             assert answer["bytes_per_rep"] == answer["messages_per_rep"] * answer["bytes"]
 
 
+def test_whose_time_of_a_ring_counts() -> None:
+    words = ("mean", "slowest", "root")
+    commands = [measure(pattern, 8, time=time) for pattern in ("putring", "getring") for time in words]
+    assert [answer["timed"] for answer in measured(commands, "-t", "shm", *shared(4))] == [*words, *words]
+
+
 def test_computing_before_the_completion_lasts_as_long_as_the_operations() -> None:
     command = measure("put", 100_000, sync="quiet", window=4, overlap="yes", samples=5, batch=20)
     (answer,) = measured([command], "-t", "shm", *shared())
@@ -105,7 +112,8 @@ FAULTS = [
 
 @pytest.mark.parametrize(("fault", "pattern", "op", "origins"), FAULTS)
 def test_a_wrong_atomic_operation_is_named(fault: str, pattern: str, op: str, origins: str) -> None:
-    options: dict[str, object] = {} if pattern == "compare_and_swap" else {"op": op}
+    swap = {"succeed": "no"} if op == "no_op" else {}
+    options: dict[str, object] = swap if pattern == "compare_and_swap" else {"op": op}
     commands = [measure(pattern, 64 if pattern.endswith("accumulate") else 0, origins=origins, target=2, **options)]
     env = {"HOCKNEY_FAULT": f"{fault} 0 0"}
     answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", *shared(4), env=env)

@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-enum { ATOMIC_LINE_BYTES = 64 };
-
 // clang-format off
 #define ATOMIC_TYPES "uint8|int8|uint16|int16|uint32|int32|uint64|int64|float32|float64|float16|bfloat16"
 #define ATOMIC_OPTIONS                                                                                         \
@@ -44,7 +42,7 @@ size_t hk_atomic_places(const hk_run_t *run)
 size_t hk_atomic_stride(const hk_run_t *run)
 {
     const size_t bytes = hk_atomic_places(run) * hk_atomic_each_bytes(run);
-    return (bytes + ATOMIC_LINE_BYTES - 1) / ATOMIC_LINE_BYTES * ATOMIC_LINE_BYTES;
+    return (bytes + HK_ATOMIC_LINE_BYTES - 1) / HK_ATOMIC_LINE_BYTES * HK_ATOMIC_LINE_BYTES;
 }
 
 static hk_epoch_kind_t atomic_sync(const hk_run_t *run)
@@ -102,10 +100,10 @@ static hk_plan_t atomic_plan(const hk_run_t *run)
     const uint64_t places = hk_atomic_places(run), size = (uint64_t)run->ctx->size;
     const uint64_t origins = hk_atomic_by_all(run) ? size : 1, ranks = hk_atomic_by_half(run) ? size / 2 : origins;
     const size_t stride = hk_atomic_stride(run);
-    const size_t collected = hk_fetches(atomic.kind) ? (size_t)origins : 0;
     return (hk_plan_t){.out_bytes = 2 * stride,
-                       .in_bytes = (2 + collected) * stride,
-                       .state_bytes = sizeof(hk_atomic_state_t) + (size_t)origins * sizeof(int),
+                       .in_bytes = 2 * stride + (hk_fetches(atomic.kind) ? (size_t)origins * hk_atomic_block(run) : 0),
+                       .state_bytes = sizeof(hk_atomic_state_t) + 2 * sizeof(uint64_t) +
+                                      (size_t)origins * (sizeof(hk_atomic_step_t) + 2 * sizeof(uint64_t) + sizeof(int)),
                        .bytes_per_rep = ranks * places * run->bytes,
                        .messages_per_rep = ranks * places,
                        .divisor = places,
@@ -154,7 +152,7 @@ static hk_status_t atomic_repeat(hk_run_t *run, uint64_t reps)
     if (!hk_takes_part(&state->epoch)) {
         return HK_OK;
     }
-    if (state->atomic.kind == HK_ATOMIC_COMPARE_AND_SWAP) {
+    if (state->atomic.kind == HK_ATOMIC_COMPARE_AND_SWAP && hk_atomic_succeeds(run)) {
         return begins ? atomic_windows(run, reps, true, true) : atomic_windows(run, reps, false, true);
     }
     return begins ? atomic_windows(run, reps, true, false) : atomic_windows(run, reps, false, false);
@@ -169,6 +167,9 @@ static hk_status_t atomic_prepare(hk_run_t *run)
     state->target = hk_atomic_target(run);
     state->acts = by_all || ctx->rank == hk_atomic_origin(run);
     state->atomic = hk_atomic_of(run);
+    state->steps = (hk_atomic_step_t *)(void *)state->room;
+    state->values = (uint64_t *)(void *)(state->steps + origins);
+    state->origins = (int *)(void *)(state->values + 2 * (origins + 1));
     for (int i = 0; i < origins; i++) {
         state->origins[i] = by_all ? i : hk_atomic_origin(run);
     }
@@ -179,15 +180,13 @@ static hk_status_t atomic_prepare(hk_run_t *run)
                                 .from_count = ctx->rank == state->target ? origins : 0,
                                 .memory = run->in};
     HK_TRY(ctx->tp->make_atomic(ctx, &state->atomic));
-    HK_TRY(hk_epoch_make(ctx, &state->epoch));
-    state->has_epoch = true;
-    return HK_OK;
+    return hk_epoch_make(ctx, &state->epoch);
 }
 
 static hk_status_t atomic_finish(hk_run_t *run)
 {
     hk_atomic_state_t *state = run->state;
-    return state->has_epoch ? hk_epoch_drop(run->ctx, &state->epoch) : HK_OK;
+    return hk_epoch_drop(run->ctx, &state->epoch);
 }
 
 #define ATOMIC_SHARED(KIND)                                                                                            \
@@ -225,5 +224,7 @@ const hk_pattern_t hk_pattern_compare_and_swap = {
     .name = "compare_and_swap",
     .summary = "one rank replaces an element in the memory of another if it is as expected; time on its side",
     .unsized = true,
-    .option = {ATOMIC_OPTIONS},
+    .option = {ATOMIC_OPTIONS,
+               {"succeed", "yes|no", 0, 0, 0,
+                "whether elements are as expected, by one origin always; no: they never are, and stay"}},
 };

@@ -38,17 +38,15 @@ hk_status_t hk_channel_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes
 /* ---- atomic operations ------------------------------------------------------------------------------------------- */
 
 // NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses
-/* LOOP: the operation on each element, `old` is the one before. Vectors and elements share it. */
+/* For each operation two hooks, do_ and get_: `old` is the element before. Vectors and elements share them. */
 #define ATOMIC_LOOP(name, type, expression)                                                                            \
-    static hk_status_t name(hk_ctx_t *ctx, const hk_atomic_t *atomic, int peer, void *remote, const void *local,       \
-                            const void *compare, void *fetched)                                                        \
+    static inline hk_status_t loop_##name(hk_ctx_t *ctx, const hk_atomic_t *atomic, int peer, void *remote,            \
+                                          const void *local, void *fetched, const bool fetches)                        \
     {                                                                                                                  \
         void *there = atomic_at_peer(hk_channel_of(ctx), peer, remote);                                                \
         _Atomic type *elements = there;                                                                                \
         const type *operands = local;                                                                                  \
         type *olds = fetched;                                                                                          \
-        const bool fetches = hk_fetches(atomic->kind);                                                                 \
-        (void)compare;                                                                                                 \
         for (size_t i = 0; i < atomic->size_bytes / sizeof(type); i++) {                                               \
             _Atomic type *element = &elements[i];                                                                      \
             const type operand = operands[i];                                                                          \
@@ -56,9 +54,18 @@ hk_status_t hk_channel_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes
             if (fetches) {                                                                                             \
                 olds[i] = old;                                                                                         \
             }                                                                                                          \
-            (void)operand;                                                                                             \
+            (void)operand, (void)old;                                                                                  \
         }                                                                                                              \
         return HK_OK;                                                                                                  \
+    }                                                                                                                  \
+    ATOMIC_HOOK(do_##name, loop_##name(ctx, atomic, peer, remote, local, fetched, false))                              \
+    ATOMIC_HOOK(get_##name, loop_##name(ctx, atomic, peer, remote, local, fetched, true))
+#define ATOMIC_HOOK(name, call)                                                                                        \
+    static hk_status_t name(hk_ctx_t *ctx, const hk_atomic_t *atomic, int peer, void *remote, const void *local,       \
+                            const void *compare, void *fetched)                                                        \
+    {                                                                                                                  \
+        (void)compare;                                                                                                 \
+        return call;                                                                                                   \
     }
 
 /* What CPUs lack. */
@@ -88,16 +95,16 @@ hk_status_t hk_channel_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes
 #define ATOMIC_TYPE(word, type)                                                                                        \
     ATOMIC_SELECT(word##_least, type, <)                                                                               \
     ATOMIC_SELECT(word##_most, type, >)                                                                                \
-    ATOMIC_LOOP(atomic_##word##_sum, type, atomic_fetch_add(element, operand))                                         \
-    ATOMIC_LOOP(atomic_##word##_min, type, word##_least(element, operand))                                             \
-    ATOMIC_LOOP(atomic_##word##_max, type, word##_most(element, operand))                                              \
-    ATOMIC_LOOP(atomic_##word##_band, type, atomic_fetch_and(element, operand))                                        \
-    ATOMIC_LOOP(atomic_##word##_bor, type, atomic_fetch_or(element, operand))                                          \
-    ATOMIC_LOOP(atomic_##word##_bxor, type, atomic_fetch_xor(element, operand))                                        \
-    ATOMIC_LOOP(atomic_##word##_replace, type, atomic_exchange(element, operand))                                      \
-    ATOMIC_LOOP(atomic_##word##_no_op, type, atomic_load(element))                                                     \
-    ATOMIC_LOOP(atomic_##word##_inc, type, atomic_fetch_add(element, (type)1))                                         \
-    ATOMIC_SWAP(atomic_##word##_swap, type)
+    ATOMIC_LOOP(word##_sum, type, atomic_fetch_add(element, operand))                                                  \
+    ATOMIC_LOOP(word##_min, type, word##_least(element, operand))                                                      \
+    ATOMIC_LOOP(word##_max, type, word##_most(element, operand))                                                       \
+    ATOMIC_LOOP(word##_band, type, atomic_fetch_and(element, operand))                                                 \
+    ATOMIC_LOOP(word##_bor, type, atomic_fetch_or(element, operand))                                                   \
+    ATOMIC_LOOP(word##_bxor, type, atomic_fetch_xor(element, operand))                                                 \
+    ATOMIC_LOOP(word##_replace, type, atomic_exchange(element, operand))                                               \
+    ATOMIC_LOOP(word##_no_op, type, atomic_load(element))                                                              \
+    ATOMIC_LOOP(word##_inc, type, atomic_fetch_add(element, (type)1))                                                  \
+    ATOMIC_SWAP(word##_swap, type)
 
 ATOMIC_TYPE(uint32, uint32_t)
 ATOMIC_TYPE(int32, int32_t)
@@ -106,35 +113,38 @@ ATOMIC_TYPE(int64, int64_t)
 
 typedef hk_status_t (*start_t)(hk_ctx_t *, const hk_atomic_t *, int, void *, const void *, const void *, void *);
 
-#define ATOMIC_ROW(word)                                                                                               \
+#define ATOMIC_ROW(verb, word)                                                                                         \
     {                                                                                                                  \
-        [HK_SUM] = atomic_##word##_sum,                                                                                \
-        [HK_MIN] = atomic_##word##_min,                                                                                \
-        [HK_MAX] = atomic_##word##_max,                                                                                \
-        [HK_BAND] = atomic_##word##_band,                                                                              \
-        [HK_BOR] = atomic_##word##_bor,                                                                                \
-        [HK_BXOR] = atomic_##word##_bxor,                                                                              \
-        [HK_UPDATE_REPLACE] = atomic_##word##_replace,                                                                 \
-        [HK_UPDATE_NO_OP] = atomic_##word##_no_op,                                                                     \
-        [HK_UPDATE_INC] = atomic_##word##_inc,                                                                         \
+        [HK_SUM] = verb##_##word##_sum,                                                                                \
+        [HK_MIN] = verb##_##word##_min,                                                                                \
+        [HK_MAX] = verb##_##word##_max,                                                                                \
+        [HK_BAND] = verb##_##word##_band,                                                                              \
+        [HK_BOR] = verb##_##word##_bor,                                                                                \
+        [HK_BXOR] = verb##_##word##_bxor,                                                                              \
+        [HK_UPDATE_REPLACE] = verb##_##word##_replace,                                                                 \
+        [HK_UPDATE_NO_OP] = verb##_##word##_no_op,                                                                     \
+        [HK_UPDATE_INC] = verb##_##word##_inc,                                                                         \
+    }
+#define ATOMIC_ROWS(verb)                                                                                              \
+    {                                                                                                                  \
+        [HK_UINT32] = ATOMIC_ROW(verb, uint32),                                                                        \
+        [HK_INT32] = ATOMIC_ROW(verb, int32),                                                                          \
+        [HK_UINT64] = ATOMIC_ROW(verb, uint64),                                                                        \
+        [HK_INT64] = ATOMIC_ROW(verb, int64),                                                                          \
     }
 
 /* NULL: there is none. */
 static start_t start_of(const hk_atomic_t *atomic)
 {
-    static const start_t updates[HK_TYPES][HK_UPDATES] = {
-        [HK_UINT32] = ATOMIC_ROW(uint32),
-        [HK_INT32] = ATOMIC_ROW(int32),
-        [HK_UINT64] = ATOMIC_ROW(uint64),
-        [HK_INT64] = ATOMIC_ROW(int64),
-    };
+    static const start_t updates[][HK_TYPES][HK_UPDATES] = {ATOMIC_ROWS(do), ATOMIC_ROWS(get)};
     static const start_t swaps[HK_TYPES] = {
-        [HK_UINT32] = atomic_uint32_swap,
-        [HK_INT32] = atomic_int32_swap,
-        [HK_UINT64] = atomic_uint64_swap,
-        [HK_INT64] = atomic_int64_swap,
+        [HK_UINT32] = uint32_swap,
+        [HK_INT32] = int32_swap,
+        [HK_UINT64] = uint64_swap,
+        [HK_INT64] = int64_swap,
     };
-    return atomic->kind == HK_ATOMIC_COMPARE_AND_SWAP ? swaps[atomic->type] : updates[atomic->type][atomic->update];
+    return atomic->kind == HK_ATOMIC_COMPARE_AND_SWAP ? swaps[atomic->type]
+                                                      : updates[hk_fetches(atomic->kind)][atomic->type][atomic->update];
 }
 
 bool hk_channel_has_atomic(const hk_transport_t *tp, const hk_atomic_t *atomic, char *why, size_t len)
