@@ -5,16 +5,17 @@
 #include <stdio.h>
 
 // clang-format off
-#define ATOMIC_TYPES "uint8|int8|uint16|int16|uint32|int32|uint64|int64|float32|float64|float16|bfloat16"
+#define ATOMIC_TYPE_WORD(name, word, bytes) "|" word
+#define ATOMIC_OP_WORD(name, word) "|" word
 #define ATOMIC_OPTIONS                                                                                         \
     HK_ROLES_OPTIONS,                                                                                          \
     {"origins", "one|half|all", 0, 0, 0,                                                                       \
      "who acts: the source; each rank of the first half on one of the second; or all, on the same elements"},  \
     {"window", NULL, 0, 0, 1024, "operations that complete together; 0: those of a batch"},                    \
     {"sync", HK_SYNC_STARTED, 0, 0, 0, HK_SYNC_HELP},                                                          \
-    {"dtype", ATOMIC_TYPES, HK_UINT64, 0, 0, "the type of elements"}
+    {"dtype", &"" HK_TYPES_(ATOMIC_TYPE_WORD)[1], HK_UINT64, 0, 0, "the type of elements"}
 #define ATOMIC_OPTION_OP                                                                                       \
-    {"op", "sum|prod|min|max|band|bor|bxor|replace|no_op|inc", HK_SUM, 0, 0,                                   \
+    {"op", &"" HK_REDUCTIONS_(ATOMIC_OP_WORD) "|replace|no_op|inc"[1], HK_SUM, 0, 0,                                   \
      "what happens to an element; no_op: only fetched; inc: 1 is added by the library's own call"}
 // clang-format on
 

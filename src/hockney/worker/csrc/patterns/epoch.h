@@ -7,9 +7,10 @@
 
 /* The values of `sync` are those of hk_epoch_kind_t. */
 // clang-format off
-#define HK_SYNC_STARTED "quiet|flush|flush_local|lock|lock_all|fence|fences|pscw"
+#define HK_SYNC_WORD(name, word) "|" word
+#define HK_SYNC_STARTED (&"" HK_EPOCHS_(HK_SYNC_WORD)[1])
 #define HK_SYNC_HELP "how operations complete: each by its call, or those of a window together, by this synchronisation"
-#define HK_EPOCH_OPTION_SYNC {"sync", "blocking|" HK_SYNC_STARTED, HK_NO_EPOCH, 0, 0, HK_SYNC_HELP}
+#define HK_EPOCH_OPTION_SYNC {"sync", "blocking" HK_EPOCHS_(HK_SYNC_WORD), HK_NO_EPOCH, 0, 0, HK_SYNC_HELP}
 // clang-format on
 
 /* Whether the transport has started operations and such epochs; else why[0..len) holds a sentence. */

@@ -58,31 +58,7 @@ static hk_plan_t fan_plan(const hk_run_t *run)
                        .divisor = fan.window};
 }
 
-/* ---- one rank's part in a window ----------------------------------------------------------------------------------
- */
-
-static hk_status_t fan_send_to_parent(hk_run_t *run, const fan_t *fan, int parent)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (size_t k = 0; k < fan->window; k++) {
-        HK_TRY(tp->isend(ctx, parent, run->out, run->bytes, &run->reqs[k]));
-    }
-    HK_TRY(tp->wait_all(ctx, run->reqs, fan->window));
-    return tp->recv(ctx, parent, run->in + fan->places * run->bytes, FAN_ANSWER_BYTES);
-}
-
-static hk_status_t fan_receive_from_parent(hk_run_t *run, const fan_t *fan, int parent)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (size_t k = 0, place = 0; k < fan->window; k++) {
-        HK_TRY(tp->irecv(ctx, parent, run->in + place * run->bytes, run->bytes, &run->reqs[k]));
-        place = place + 1 < fan->places ? place + 1 : 0;
-    }
-    HK_TRY(tp->wait_all(ctx, run->reqs, fan->window));
-    return tp->send(ctx, parent, run->out, FAN_ANSWER_BYTES);
-}
+/* ---- a parent's part in a window --------------------------------------------------------------------------------- */
 
 static hk_status_t fan_receive_from_children(hk_run_t *run, const fan_t *fan)
 {
@@ -126,17 +102,13 @@ static hk_status_t fan_send_to_children(hk_run_t *run, const fan_t *fan)
 static hk_status_t fanin_repeat(hk_run_t *run, uint64_t reps)
 {
     const fan_t fan = fan_shape_of(run);
-    const int parent = run->ctx->rank % fan.parents;
     if (fan_is_parent(run)) {
         for (uint64_t i = 0; i < reps; i++) {
             HK_TRY(fan_receive_from_children(run, &fan));
         }
-    } else {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(fan_send_to_parent(run, &fan, parent));
-        }
+        return HK_OK;
     }
-    return HK_OK;
+    return hk_flow_send_windows(run, run->ctx->rank % fan.parents, reps, true);
 }
 
 static bool fanin_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -153,17 +125,13 @@ static bool fanin_expected(const hk_run_t *run, size_t i, hk_expected_t *expecte
 static hk_status_t fanout_repeat(hk_run_t *run, uint64_t reps)
 {
     const fan_t fan = fan_shape_of(run);
-    const int parent = run->ctx->rank % fan.parents;
     if (fan_is_parent(run)) {
         for (uint64_t i = 0; i < reps; i++) {
             HK_TRY(fan_send_to_children(run, &fan));
         }
-    } else {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(fan_receive_from_parent(run, &fan, parent));
-        }
+        return HK_OK;
     }
-    return HK_OK;
+    return hk_flow_receive_windows(run, run->ctx->rank % fan.parents, reps, true);
 }
 
 static bool fanout_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -86,6 +86,11 @@ static inline hk_status_t send_windows(hk_run_t *run, int peer, uint64_t reps, c
     return HK_OK;
 }
 
+hk_status_t hk_flow_send_windows(hk_run_t *run, int peer, uint64_t reps, bool answered)
+{
+    return answered ? send_windows(run, peer, reps, true) : send_windows(run, peer, reps, false);
+}
+
 /* Starts the receives of a window. */
 static inline hk_status_t receive_window(hk_run_t *run, int peer, size_t window, size_t places)
 {
@@ -113,7 +118,12 @@ static inline hk_status_t receive_windows(hk_run_t *run, int peer, uint64_t reps
     return HK_OK;
 }
 
-static hk_status_t both_windows(hk_run_t *run, int peer)
+hk_status_t hk_flow_receive_windows(hk_run_t *run, int peer, uint64_t reps, bool answered)
+{
+    return answered ? receive_windows(run, peer, reps, true) : receive_windows(run, peer, reps, false);
+}
+
+static inline hk_status_t both_windows(hk_run_t *run, int peer)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
@@ -133,19 +143,19 @@ static bool is_acknowledged(const hk_run_t *run)
 
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
 {
-    HK_TRY(delay != NULL          ? send_each(run, peer, reps, delay, true)
-           : is_answered(run)     ? send_windows(run, peer, reps, true)
-           : run->reqs_count == 1 ? send_each(run, peer, reps, NULL, false)
-                                  : send_windows(run, peer, reps, false));
+    const bool answered = is_answered(run);
+    HK_TRY(delay != NULL                     ? send_each(run, peer, reps, delay, true)
+           : answered || run->reqs_count > 1 ? hk_flow_send_windows(run, peer, reps, answered)
+                                             : send_each(run, peer, reps, NULL, false));
     return is_acknowledged(run) ? run->ctx->tp->recv(run->ctx, peer, run->in, 0) : HK_OK;
 }
 
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay)
 {
-    HK_TRY(delay != NULL          ? receive_each(run, peer, reps, delay, true)
-           : is_answered(run)     ? receive_windows(run, peer, reps, true)
-           : run->reqs_count == 1 ? receive_each(run, peer, reps, NULL, false)
-                                  : receive_windows(run, peer, reps, false));
+    const bool answered = is_answered(run);
+    HK_TRY(delay != NULL                     ? receive_each(run, peer, reps, delay, true)
+           : answered || run->reqs_count > 1 ? hk_flow_receive_windows(run, peer, reps, answered)
+                                             : receive_each(run, peer, reps, NULL, false));
     return is_acknowledged(run) ? run->ctx->tp->send(run->ctx, peer, run->out, 0) : HK_OK;
 }
 
@@ -164,13 +174,18 @@ static inline hk_status_t send_both(hk_run_t *run, int peer, uint64_t reps, cons
     return HK_OK;
 }
 
+hk_status_t hk_flow_exchange_windows(hk_run_t *run, int peer, bool begins, uint64_t reps, bool answered)
+{
+    return !answered ? send_both(run, peer, reps, false, false)
+           : begins  ? send_both(run, peer, reps, true, true)
+                     : send_both(run, peer, reps, false, true);
+}
+
 hk_status_t hk_flow_both(hk_run_t *run, int peer, bool begins, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
-    HK_TRY(!is_answered(run) ? send_both(run, peer, reps, false, false)
-           : begins          ? send_both(run, peer, reps, true, true)
-                             : send_both(run, peer, reps, false, true));
+    HK_TRY(hk_flow_exchange_windows(run, peer, begins, reps, is_answered(run)));
     if (!is_acknowledged(run)) {
         return HK_OK;
     }

@@ -36,6 +36,14 @@ bool hk_flow_fits(const hk_run_t *run, char *why, size_t len);
 hk_status_t hk_flow_send(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
 hk_status_t hk_flow_receive(hk_run_t *run, int peer, uint64_t reps, hk_delay_t *delay);
 
+/* `reps` windows of all requests to or from peer, whatever the options say. `answered`: an answer of 1 byte comes back,
+ * to the place behind all messages in `in`. */
+hk_status_t hk_flow_send_windows(hk_run_t *run, int peer, uint64_t reps, bool answered);
+hk_status_t hk_flow_receive_windows(hk_run_t *run, int peer, uint64_t reps, bool answered);
+
+/* The same in both directions at once: half of the requests are receives. The rank that begins gets the answers. */
+hk_status_t hk_flow_exchange_windows(hk_run_t *run, int peer, bool begins, uint64_t reps, bool answered);
+
 /* `reps` windows in both directions at once; the rank that begins gets the acknowledgement or the answers. */
 hk_status_t hk_flow_both(hk_run_t *run, int peer, bool begins, uint64_t reps);
 

@@ -34,18 +34,6 @@ static hk_plan_t pingping_plan(const hk_run_t *run)
                        .timed = timed[run->option[PINGPING_TIME]]};
 }
 
-static hk_status_t pingping_blocking(hk_run_t *run, int peer, uint64_t reps)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, run->reqs));
-        HK_TRY(tp->recv(ctx, peer, run->in, run->bytes));
-        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
-    }
-    return HK_OK;
-}
-
 static hk_status_t pingping_matched(hk_run_t *run, int peer, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
@@ -59,26 +47,14 @@ static hk_status_t pingping_matched(hk_run_t *run, int peer, uint64_t reps)
     return HK_OK;
 }
 
-static hk_status_t pingping_posted(hk_run_t *run, int peer, uint64_t reps)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->irecv(ctx, peer, run->in, run->bytes, run->reqs));
-        HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
-        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
-    }
-    return HK_OK;
-}
-
 static hk_status_t pingping_repeat(hk_run_t *run, uint64_t reps)
 {
     const int peer = hk_halves_peer(run->ctx);
     switch (run->option[PINGPING_RECEIVE]) {
     case PINGPING_BLOCKING:
-        return pingping_blocking(run, peer, reps);
+        return hk_exchanges(run, peer, reps);
     case PINGPING_POSTED:
-        return pingping_posted(run, peer, reps);
+        return hk_posted_exchanges(run, peer, reps);
     default:
         return pingping_matched(run, peer, reps);
     }

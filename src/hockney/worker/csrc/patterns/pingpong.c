@@ -103,18 +103,6 @@ static hk_status_t pingpong_post(hk_run_t *run, int peer)
     return run->ctx->tp->irecv(run->ctx, peer, run->in, run->bytes, run->reqs);
 }
 
-static hk_status_t posted_source(hk_run_t *run, int peer, uint64_t reps)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->irecv(ctx, peer, run->in, run->bytes, run->reqs));
-        HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
-        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
-    }
-    return HK_OK;
-}
-
 /* Nothing stays posted after the last message, because the next message belongs to another loop. */
 static hk_status_t posted_target(hk_run_t *run, int peer, uint64_t reps)
 {
@@ -259,7 +247,7 @@ static hk_status_t pingpong_repeat(hk_run_t *run, uint64_t reps)
     case RECEIVE_BLOCKING:
         return hk_round_trips(run, peer, begins, reps);
     case RECEIVE_POSTED:
-        return begins ? posted_source(run, peer, reps) : posted_target(run, peer, reps);
+        return begins ? hk_posted_exchanges(run, peer, reps) : posted_target(run, peer, reps);
     case RECEIVE_LATE:
         return late_trips(run, peer, begins, reps);
     case RECEIVE_PROBE:

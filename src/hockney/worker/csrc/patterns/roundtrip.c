@@ -20,6 +20,30 @@ hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps)
     return HK_OK;
 }
 
+hk_status_t hk_exchanges(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, run->reqs));
+        HK_TRY(tp->recv(ctx, peer, run->in, run->bytes));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
+    }
+    return HK_OK;
+}
+
+hk_status_t hk_posted_exchanges(hk_run_t *run, int peer, uint64_t reps)
+{
+    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = ctx->tp;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(tp->irecv(ctx, peer, run->in, run->bytes, run->reqs));
+        HK_TRY(tp->send(ctx, peer, run->out, run->bytes));
+        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
+    }
+    return HK_OK;
+}
+
 hk_status_t hk_meet(const hk_run_t *run, int peer, bool begins)
 {
     hk_run_t empty = *run;

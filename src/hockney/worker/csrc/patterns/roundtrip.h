@@ -10,6 +10,11 @@
  * data that is still in the cache from receiving. */
 hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps);
 
+/* `reps` exchanges with a peer that does the same. Posted: the receive is started, then the message is sent; else the
+ * send is started, then the message received. */
+hk_status_t hk_exchanges(hk_run_t *run, int peer, uint64_t reps);
+hk_status_t hk_posted_exchanges(hk_run_t *run, int peer, uint64_t reps);
+
 /* An empty round trip, for patterns in which one end begins. It ensures that the peer is ready when the clock starts,
  * and that the link is free.
  *

@@ -20,8 +20,6 @@ enum {
 typedef struct mt_thread {
     int next, previous; /* ranks; of pairs both are the partner */
     bool begins;
-    size_t window, places;
-    unsigned char *ack;                  /* of one byte */
     uint64_t number, senders, receivers; /* comm=pool: `senders` messages in a repetition are for `receivers` threads */
 } mt_thread_t;
 
@@ -45,15 +43,7 @@ static hk_status_t mt_loop_pingpong(hk_run_t *run, uint64_t reps)
 
 static hk_status_t mt_loop_pingping(hk_run_t *run, uint64_t reps)
 {
-    const int peer = ((const mt_thread_t *)run->state)->next;
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, run->reqs));
-        HK_TRY(tp->recv(ctx, peer, run->in, run->bytes));
-        HK_TRY(tp->wait_all(ctx, run->reqs, 1));
-    }
-    return HK_OK;
+    return hk_exchanges(run, ((const mt_thread_t *)run->state)->next, reps);
 }
 
 static hk_status_t mt_loop_sendrecv(hk_run_t *run, uint64_t reps)
@@ -84,58 +74,17 @@ static hk_status_t mt_loop_exchange(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-static inline hk_status_t mt_send_window(hk_run_t *run, const mt_thread_t *me, hk_req_t *reqs)
-{
-    hk_ctx_t *ctx = run->ctx;
-    for (size_t k = 0; k < me->window; k++) {
-        HK_TRY(ctx->tp->isend(ctx, me->next, run->out, run->bytes, &reqs[k]));
-    }
-    return HK_OK;
-}
-
-static inline hk_status_t mt_receive_window(hk_run_t *run, const mt_thread_t *me)
-{
-    hk_ctx_t *ctx = run->ctx;
-    for (size_t k = 0, place = 0; k < me->window; k++) {
-        HK_TRY(ctx->tp->irecv(ctx, me->next, run->in + place * run->bytes, run->bytes, &run->reqs[k]));
-        place = place + 1 < me->places ? place + 1 : 0;
-    }
-    return HK_OK;
-}
-
 static hk_status_t mt_loop_uniband(hk_run_t *run, uint64_t reps)
 {
     const mt_thread_t *me = run->state;
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    if (me->begins) {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(mt_send_window(run, me, run->reqs));
-            HK_TRY(tp->wait_all(ctx, run->reqs, me->window));
-            HK_TRY(tp->recv(ctx, me->next, me->ack, 1));
-        }
-    } else {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(mt_receive_window(run, me));
-            HK_TRY(tp->wait_all(ctx, run->reqs, me->window));
-            HK_TRY(tp->send(ctx, me->next, me->ack, 1));
-        }
-    }
-    return HK_OK;
+    return me->begins ? hk_flow_send_windows(run, me->next, reps, true)
+                      : hk_flow_receive_windows(run, me->next, reps, true);
 }
 
 static hk_status_t mt_loop_biband(hk_run_t *run, uint64_t reps)
 {
     const mt_thread_t *me = run->state;
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(mt_receive_window(run, me));
-        HK_TRY(mt_send_window(run, me, run->reqs + me->window));
-        HK_TRY(tp->wait_all(ctx, run->reqs, 2 * me->window));
-        HK_TRY(me->begins ? tp->recv(ctx, me->next, me->ack, 1) : tp->send(ctx, me->next, me->ack, 1));
-    }
-    return HK_OK;
+    return hk_flow_exchange_windows(run, me->next, me->begins, reps, true);
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
@@ -181,7 +130,7 @@ static size_t mt_blocks(const hk_run_t *run)
     return kind->has_window ? hk_flow_places(run->bytes, mt_window(run)) : kind->blocks;
 }
 
-/* The acknowledgement comes after the messages. */
+/* The answer comes after the messages. */
 static size_t mt_in_stride(const hk_run_t *run)
 {
     return hk_threads_stride(mt_blocks(run) * run->bytes + 1);
@@ -248,9 +197,6 @@ static hk_status_t mt_prepare(hk_run_t *run)
         *(mt_thread_t *)one->state = (mt_thread_t){.next = mt_neighbour(run, true),
                                                    .previous = mt_neighbour(run, false),
                                                    .begins = run->ctx->rank < run->ctx->size / 2,
-                                                   .window = mt_window(run),
-                                                   .places = mt_blocks(run),
-                                                   .ack = one->in + mt_blocks(run) * run->bytes,
                                                    .number = is_pool ? (uint64_t)i : 0,
                                                    .senders = is_pool ? (uint64_t)run->option[HK_THREADS] : 1,
                                                    .receivers = is_pool ? (uint64_t)mt_receivers(run) : 1};

@@ -18,25 +18,8 @@ static hk_plan_t twoway_plan(const hk_run_t *run)
 
 static hk_status_t twoway_repeat(hk_run_t *run, uint64_t reps)
 {
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    const size_t window = run->reqs_count / 2;
-    const size_t places = hk_flow_places(run->bytes, window);
-    const int peer = 1 - ctx->rank;
-    if (ctx->rank > 1) {
-        return HK_OK;
-    }
-    for (uint64_t i = 0; i < reps; i++) {
-        for (size_t k = 0, place = 0; k < window; k++) {
-            HK_TRY(tp->irecv(ctx, peer, run->in + place * run->bytes, run->bytes, &run->reqs[k]));
-            place = place + 1 < places ? place + 1 : 0; /* k % places without a division per message */
-        }
-        for (size_t k = 0; k < window; k++) {
-            HK_TRY(tp->isend(ctx, peer, run->out, run->bytes, &run->reqs[window + k]));
-        }
-        HK_TRY(tp->wait_all(ctx, run->reqs, 2 * window));
-    }
-    return HK_OK;
+    const int rank = run->ctx->rank;
+    return rank > 1 ? HK_OK : hk_flow_exchange_windows(run, 1 - rank, false, reps, false);
 }
 
 static bool twoway_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
