@@ -60,6 +60,25 @@ int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_C
     return code;
 }
 
+/* group: rank 1 cannot make its second group. lock: rank 0 does not get its first lock. */
+static int strikes(const char *fault, int rank, int turn)
+{
+    static int turns;
+    int mine = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &mine);
+    return has(fault) && mine == rank && ++turns == turn;
+}
+
+int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *made)
+{
+    return strikes("group", 1, 2) ? MPI_ERR_NO_MEM : PMPI_Group_incl(group, count, ranks, made);
+}
+
+int MPI_Win_lock(int type, int rank, int assert, MPI_Win win)
+{
+    return strikes("lock", 0, 1) ? MPI_ERR_OTHER : PMPI_Win_lock(type, rank, assert, win);
+}
+
 #if MPI_VERSION >= 4
 /* flip: a partitioned message is wrong once the rank has waited an odd number of times since. */
 static unsigned char *in;

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.worker.extra import EXTRA
 from tests.worker.test_native import DESCRIPTION, all_unsupported, converse, measure, measured, shared
 from tests.worker.test_session import EVERY_MPI
 from tests.worker.test_session import shared_job as job
+from tests.worker.test_threads import faulty
 
 from hockney.worker.build import build_worker
+from hockney.worker.errors import WorkerRefused
 from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
@@ -177,4 +181,17 @@ def test_atomic_operations_of_mpi(mpi: Library, variant: str) -> None:
                     options = [("dtype", "int32"), ("origins", origins), ("sync", sync), ("window", "3")]
                     size = 80 if pattern.endswith("accumulate") else 0
                     assert session.measure(pattern, bytes=size, samples=2, timeout_s=60, options=options).verified
+        session.close()
+
+
+@EVERY_MPI
+@pytest.mark.parametrize(("fault", "sync"), [("group", "pscw"), ("lock", "flush")])
+def test_an_epoch_that_one_rank_cannot_make_leaves_nothing(mpi: Library, fault: str, sync: str, tmp_path: Path) -> None:
+    with WorkerSession(faulty(mpi, "mpi:rma", fault, tmp_path)) as session:
+        session.hello()
+        with pytest.raises(WorkerRefused) as refused:
+            session.measure("put", bytes=8, timeout_s=60, options=[("sync", sync)])
+        assert refused.value.code == "system"
+        for again in (sync, "quiet"):
+            assert session.measure("put", bytes=8, samples=2, timeout_s=60, options=[("sync", again)]).verified
         session.close()

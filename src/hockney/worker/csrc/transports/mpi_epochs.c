@@ -199,14 +199,11 @@ hk_status_t hk_mpi_drop_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
 {
     mpi_epoch_t *m = epoch->own;
     const bool is_last = --m->window->epochs == 0;
-    hk_status_t status = epoch_hold(ctx, epoch, false);
-    int code = MPI_SUCCESS;
-    if (is_last && epoch_is_fenced(epoch)) {
-        code = MPI_Win_fence(MPI_MODE_NOSUCCEED, m->win);
-    }
-    if (is_last && code == MPI_SUCCESS && status == HK_OK) {
-        code = MPI_Barrier(hk_mpi_comm(ctx));
-        code = code == MPI_SUCCESS ? MPI_Win_lock_all(MPI_MODE_NOCHECK, m->win) : code;
+    const hk_status_t status = epoch_hold(ctx, epoch, false);
+    int code = is_last && epoch_is_fenced(epoch) ? MPI_Win_fence(MPI_MODE_NOSUCCEED, m->win) : MPI_SUCCESS;
+    if (is_last) { /* also after an error: others wait */
+        const int met = MPI_Barrier(hk_mpi_comm(ctx)), locked = MPI_Win_lock_all(MPI_MODE_NOCHECK, m->win);
+        code = code != MPI_SUCCESS ? code : met != MPI_SUCCESS ? met : locked;
     }
     epoch_free(m);
     epoch->own = NULL;
