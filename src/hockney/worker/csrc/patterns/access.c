@@ -20,7 +20,7 @@ typedef struct access_state {
     uint64_t puts; /* of quiet=seen; first, as puts.h has it */
     hk_epoch_t epoch;
     hk_status_t (*start)(hk_ctx_t *ctx, int peer, void *to, const void *from, size_t size_bytes);
-    hk_status_t (*loop)(hk_run_t *run, uint64_t reps);
+    bool is_plain, computes;
     uint64_t window;
     size_t places;
     uint64_t pure_ns; /* of one window without computing */
@@ -145,27 +145,16 @@ static inline hk_status_t access_windows(hk_run_t *run, uint64_t reps, const boo
     return HK_OK;
 }
 
-static hk_status_t access_loop_ends(hk_run_t *run, uint64_t reps)
-{
-    return access_windows(run, reps, false, false);
-}
-
-static hk_status_t access_loop_begins(hk_run_t *run, uint64_t reps)
-{
-    return access_windows(run, reps, true, false);
-}
-
-static hk_status_t access_loop_computes(hk_run_t *run, uint64_t reps)
+static hk_status_t access_loop_windows(hk_run_t *run, uint64_t reps, bool computes)
 {
     const access_state_t *state = run->state;
-    return state->epoch.begin != NULL ? access_windows(run, reps, true, true) : access_windows(run, reps, false, true);
-}
-
-static hk_status_t access_loop_nothing(hk_run_t *run, uint64_t reps)
-{
-    (void)run;
-    (void)reps;
-    return HK_OK;
+    if (!hk_takes_part(&state->epoch)) {
+        return HK_OK;
+    }
+    if (state->epoch.begin != NULL) {
+        return computes ? access_windows(run, reps, true, true) : access_windows(run, reps, true, false);
+    }
+    return computes ? access_windows(run, reps, false, true) : access_windows(run, reps, false, false);
 }
 
 static hk_status_t access_loop_gets(hk_run_t *run, uint64_t reps)
@@ -180,50 +169,37 @@ static hk_status_t access_loop_gets(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
-static hk_status_t access_loop_puts(hk_run_t *run, uint64_t reps)
-{
-    const access_state_t *state = run->state;
-    const int to = state->targets_count > 0 ? state->target[0].peer : -1;
-    const int from = state->epoch.from_count > 0 ? state->epoch.from[0] : -1;
-    return hk_puts(run, to, from, access_quiet(run), reps);
-}
-
 hk_status_t hk_access_repeat(hk_run_t *run, uint64_t reps)
 {
     const access_state_t *state = run->state;
-    return state->loop(run, reps);
+    const bool acts = state->targets_count > 0;
+    if (!state->is_plain) {
+        return access_loop_windows(run, reps, state->computes && acts);
+    }
+    if (access_kind(run)->reads) {
+        return acts ? access_loop_gets(run, reps) : HK_OK;
+    }
+    return hk_puts(run, acts ? state->target[0].peer : -1, state->epoch.from_count > 0 ? state->epoch.from[0] : -1,
+                   access_quiet(run), reps);
 }
 
 /* ---- before and after -------------------------------------------------------------------------------------------- */
-
-/* Without computing. */
-static hk_status_t (*access_loop_of(const access_state_t *state))(hk_run_t *, uint64_t)
-{
-    return !hk_takes_part(&state->epoch) ? access_loop_nothing
-           : state->epoch.begin != NULL  ? access_loop_begins
-                                         : access_loop_ends;
-}
 
 /* What one window takes by itself; of quiet with blocking operations, as in osu_oshm_put_overlap. */
 static hk_status_t access_time_pure(hk_run_t *run)
 {
     access_state_t *state = run->state;
     hk_ctx_t *ctx = run->ctx;
-    const access_state_t before = *state;
-    hk_status_t (*const loop)(hk_run_t *, uint64_t) = access_loop_of(state);
+    hk_status_t (*const start)(hk_ctx_t *, int, void *, const void *, size_t) = state->start;
     if (state->epoch.kind == HK_EPOCH_QUIET) {
         state->start = access_kind(run)->reads ? ctx->tp->get : ctx->tp->put;
     }
-    state->window = state->window > 0 ? state->window : 1;
-    uint64_t start_ns = 0;
     HK_TRY(hk_sync(ctx));
-    for (int i = -PURE_WINDOWS / 4; i < PURE_WINDOWS; i++) {
-        start_ns = i == 0 ? ctx->tp->now_ns(ctx) : start_ns;
-        HK_TRY(loop(run, 1));
-    }
+    HK_TRY(access_loop_windows(run, PURE_WINDOWS / 4, false));
+    const uint64_t start_ns = ctx->tp->now_ns(ctx);
+    HK_TRY(access_loop_windows(run, PURE_WINDOWS, false));
     state->pure_ns = (ctx->tp->now_ns(ctx) - start_ns) / PURE_WINDOWS;
-    state->start = before.start;
-    state->window = before.window;
+    state->start = start;
     return hk_sync(ctx);
 }
 
@@ -264,16 +240,9 @@ hk_status_t hk_access_prepare(hk_run_t *run)
     access_list_peers(run);
     state->start = reads ? (is_blocking ? tp->get : tp->get_start) : is_blocking ? tp->put : tp->put_start;
     HK_TRY(hk_epoch_make(run->ctx, &state->epoch));
-    if (access_is_plain(run)) {
-        state->loop = !reads ? access_loop_puts : state->targets_count > 0 ? access_loop_gets : access_loop_nothing;
-        return HK_OK;
-    }
-    if (access_option(run, HK_ACCESS_OVERLAP) != 0) {
-        HK_TRY(hk_epoch_keep(run->ctx, &state->epoch, access_time_pure(run)));
-    }
-    const bool computes = access_option(run, HK_ACCESS_OVERLAP) != 0 && state->targets_count > 0;
-    state->loop = computes ? access_loop_computes : access_loop_of(state);
-    return HK_OK;
+    state->is_plain = access_is_plain(run);
+    state->computes = access_option(run, HK_ACCESS_OVERLAP) != 0;
+    return state->computes ? hk_epoch_keep(run->ctx, &state->epoch, access_time_pure(run)) : HK_OK;
 }
 
 hk_status_t hk_access_finish(hk_run_t *run)
@@ -299,11 +268,11 @@ bool hk_access_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
     }
     const bool is_second = n == 1 && state->epoch.from_count == 1; /* two ranks that exchange */
     const int peer = reads ? state->target[n].peer : state->epoch.from[is_second ? 0 : n];
-    *expected_p = (hk_expected_t){
-        .in_offset = (hk_reach_slot_here(run, (int)n, peer) * state->places + place) * run->bytes,
-        .from_offset = place * run->bytes,
-        .size_bytes = access_is_plain(run) ? hk_puts_expected_bytes(run, access_quiet(run)) : run->bytes,
-        .from_rank = peer};
+    *expected_p =
+        (hk_expected_t){.in_offset = (hk_reach_slot_here(run, (int)n, peer) * state->places + place) * run->bytes,
+                        .from_offset = place * run->bytes,
+                        .size_bytes = state->is_plain ? hk_puts_expected_bytes(run, access_quiet(run)) : run->bytes,
+                        .from_rank = peer};
     return true;
 }
 

@@ -97,49 +97,43 @@ static hk_status_t fan_send_to_children(hk_run_t *run, const fan_t *fan)
     return HK_OK;
 }
 
-/* ---- fan-in ------------------------------------------------------------------------------------------------------ */
+/* ---- both ways --------------------------------------------------------------------------------------------------- */
 
-static hk_status_t fanin_repeat(hk_run_t *run, uint64_t reps)
+static bool fan_is_inward(const hk_run_t *run)
 {
-    const fan_t fan = fan_shape_of(run);
-    if (fan_is_parent(run)) {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(fan_receive_from_children(run, &fan));
-        }
-        return HK_OK;
-    }
-    return hk_flow_send_windows(run, run->ctx->rank % fan.parents, reps, true);
+    return *(const bool *)run->pattern->own;
 }
 
-static bool fanin_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+/* `inward` is a constant in each call. */
+static inline hk_status_t fan_serve_children(hk_run_t *run, const fan_t *fan, uint64_t reps, const bool inward)
+{
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(inward ? fan_receive_from_children(run, fan) : fan_send_to_children(run, fan));
+    }
+    return HK_OK;
+}
+
+static hk_status_t fan_repeat(hk_run_t *run, uint64_t reps)
 {
     const fan_t fan = fan_shape_of(run);
+    const int parent = run->ctx->rank % fan.parents;
+    if (fan_is_inward(run)) {
+        return fan_is_parent(run) ? fan_serve_children(run, &fan, reps, true)
+                                  : hk_flow_send_windows(run, parent, reps, true);
+    }
+    return fan_is_parent(run) ? fan_serve_children(run, &fan, reps, false)
+                              : hk_flow_receive_windows(run, parent, reps, true);
+}
+
+static bool fan_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    const fan_t fan = fan_shape_of(run);
+    const bool inward = fan_is_inward(run);
     *expected_p = (hk_expected_t){.in_offset = i * run->bytes,
                                   .size_bytes = run->bytes,
-                                  .from_rank = fan_child(run, &fan, (int)(i / fan.places))};
-    return fan_is_parent(run) && i < (size_t)fan.children * fan.places;
-}
-
-/* ---- fan-out ----------------------------------------------------------------------------------------------------- */
-
-static hk_status_t fanout_repeat(hk_run_t *run, uint64_t reps)
-{
-    const fan_t fan = fan_shape_of(run);
-    if (fan_is_parent(run)) {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(fan_send_to_children(run, &fan));
-        }
-        return HK_OK;
-    }
-    return hk_flow_receive_windows(run, run->ctx->rank % fan.parents, reps, true);
-}
-
-static bool fanout_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    const fan_t fan = fan_shape_of(run);
-    *expected_p = (hk_expected_t){
-        .in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = run->ctx->rank % fan.parents};
-    return !fan_is_parent(run) && i < fan.places;
+                                  .from_rank = inward ? fan_child(run, &fan, (int)(i / fan.places))
+                                                      : run->ctx->rank % fan.parents};
+    return fan_is_parent(run) == inward && i < (inward ? (size_t)fan.children : 1) * fan.places;
 }
 
 // clang-format off
@@ -148,21 +142,19 @@ static bool fanout_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
     .stream = true,                                                                                                    \
     .option = {{"window", NULL, 64, 1, 1024, "messages to or from each child before an answer"},                       \
                {"parents", NULL, 1, 1, 4095, "the first ranks, each with as many children among the others"}},         \
-    .fits = fan_fits, .plan = fan_plan
+    .fits = fan_fits, .plan = fan_plan, .repeat = fan_repeat, .expected = fan_expected
 // clang-format on
 
 const hk_pattern_t hk_pattern_fanin = {
     FAN_SHARED,
     .name = "fanin",
     .summary = "every child sends a window of messages to its parent, all at once, and gets an answer; mean time",
-    .repeat = fanin_repeat,
-    .expected = fanin_expected,
+    .own = &(const bool){true},
 };
 
 const hk_pattern_t hk_pattern_fanout = {
     FAN_SHARED,
     .name = "fanout",
     .summary = "each parent sends a window of messages to all its children at once, and gets their answers; mean time",
-    .repeat = fanout_repeat,
-    .expected = fanout_expected,
+    .own = &(const bool){false},
 };

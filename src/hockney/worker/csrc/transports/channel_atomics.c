@@ -113,38 +113,28 @@ ATOMIC_TYPE(int64, int64_t)
 
 typedef hk_status_t (*start_t)(hk_ctx_t *, const hk_atomic_t *, int, void *, const void *, const void *, void *);
 
-#define ATOMIC_ROW(verb, word)                                                                                         \
-    {                                                                                                                  \
-        [HK_SUM] = verb##_##word##_sum,                                                                                \
-        [HK_MIN] = verb##_##word##_min,                                                                                \
-        [HK_MAX] = verb##_##word##_max,                                                                                \
-        [HK_BAND] = verb##_##word##_band,                                                                              \
-        [HK_BOR] = verb##_##word##_bor,                                                                                \
-        [HK_BXOR] = verb##_##word##_bxor,                                                                              \
-        [HK_UPDATE_REPLACE] = verb##_##word##_replace,                                                                 \
-        [HK_UPDATE_NO_OP] = verb##_##word##_no_op,                                                                     \
-        [HK_UPDATE_INC] = verb##_##word##_inc,                                                                         \
-    }
-#define ATOMIC_ROWS(verb)                                                                                              \
-    {                                                                                                                  \
-        [HK_UINT32] = ATOMIC_ROW(verb, uint32),                                                                        \
-        [HK_INT32] = ATOMIC_ROW(verb, int32),                                                                          \
-        [HK_UINT64] = ATOMIC_ROW(verb, uint64),                                                                        \
-        [HK_INT64] = ATOMIC_ROW(verb, int64),                                                                          \
-    }
+#define ATOMIC_UPDATES(verb, word)                                                                                     \
+    {[HK_SUM] = verb##_##word##_sum,                                                                                   \
+     [HK_MIN] = verb##_##word##_min,                                                                                   \
+     [HK_MAX] = verb##_##word##_max,                                                                                   \
+     [HK_BAND] = verb##_##word##_band,                                                                                 \
+     [HK_BOR] = verb##_##word##_bor,                                                                                   \
+     [HK_BXOR] = verb##_##word##_bxor,                                                                                 \
+     [HK_UPDATE_REPLACE] = verb##_##word##_replace,                                                                    \
+     [HK_UPDATE_NO_OP] = verb##_##word##_no_op,                                                                        \
+     [HK_UPDATE_INC] = verb##_##word##_inc}
+#define ATOMIC_DO(word) ATOMIC_UPDATES(do, word)
+#define ATOMIC_GET(word) ATOMIC_UPDATES(get, word)
+#define ATOMIC_COMPARE(word) {[HK_UPDATE_REPLACE] = word##_swap}
+#define ATOMIC_ROWS(ROW)                                                                                               \
+    {[HK_UINT32] = ROW(uint32), [HK_INT32] = ROW(int32), [HK_UINT64] = ROW(uint64), [HK_INT64] = ROW(int64)}
 
 /* NULL: there is none. */
 static start_t start_of(const hk_atomic_t *atomic)
 {
-    static const start_t updates[][HK_TYPES][HK_UPDATES] = {ATOMIC_ROWS(do), ATOMIC_ROWS(get)};
-    static const start_t swaps[HK_TYPES] = {
-        [HK_UINT32] = uint32_swap,
-        [HK_INT32] = int32_swap,
-        [HK_UINT64] = uint64_swap,
-        [HK_INT64] = int64_swap,
-    };
-    return atomic->kind == HK_ATOMIC_COMPARE_AND_SWAP ? swaps[atomic->type]
-                                                      : updates[hk_fetches(atomic->kind)][atomic->type][atomic->update];
+    static const start_t starts[HK_ATOMICS][HK_TYPES][HK_UPDATES] = {
+        ATOMIC_ROWS(ATOMIC_DO), ATOMIC_ROWS(ATOMIC_GET), ATOMIC_ROWS(ATOMIC_GET), ATOMIC_ROWS(ATOMIC_COMPARE)};
+    return starts[atomic->kind][atomic->type][atomic->update];
 }
 
 bool hk_channel_has_atomic(const hk_transport_t *tp, const hk_atomic_t *atomic, char *why, size_t len)

@@ -46,14 +46,12 @@ __attribute__((cold, noinline)) hk_status_t hk_mpi_failed(int rank, const char *
 
 hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    const int code = MPI_Send(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Send", code);
+    return HK_MPI_CALL(ctx, MPI_Send, buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx));
 }
 
 hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    const int code = MPI_Recv(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Recv", code);
+    return HK_MPI_CALL(ctx, MPI_Recv, buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
 }
 
 hk_status_t hk_mpi_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
@@ -66,16 +64,14 @@ hk_status_t hk_mpi_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 
 hk_status_t hk_mpi_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Isend(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), request);
-    return HK_MPI_CHECKED(ctx, "MPI_Isend", code);
+    return HK_MPI_CALL(ctx, MPI_Isend, buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx),
+                       hk_mpi_request(req));
 }
 
 hk_status_t hk_mpi_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx), request);
-    return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
+    return HK_MPI_CALL(ctx, MPI_Irecv, buf, (int)size_bytes, MPI_BYTE, peer, TAG, hk_mpi_comm(ctx),
+                       hk_mpi_request(req));
 }
 
 /* MPI_Waitall needs an array of requests. They are packed at the front of the caller's array. Packed request i never
@@ -86,14 +82,12 @@ hk_status_t hk_mpi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     for (size_t i = 1; i < count; i++) {
         memcpy(&packed[i], reqs[i].room, sizeof(MPI_Request));
     }
-    const int code = MPI_Waitall((int)count, packed, MPI_STATUSES_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Waitall", code);
+    return HK_MPI_CALL(ctx, MPI_Waitall, (int)count, packed, MPI_STATUSES_IGNORE);
 }
 
 hk_status_t hk_mpi_barrier(hk_ctx_t *ctx)
 {
-    const int code = MPI_Barrier(hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Barrier", code);
+    return HK_MPI_CALL(ctx, MPI_Barrier, hk_mpi_comm(ctx));
 }
 
 /* ---- open and close --------------------------------------------------------------------------------------------- */
@@ -191,5 +185,4 @@ const hk_transport_t hk_transport_mpi = {
     .send_layout = hk_mpi_send_layout,
     .recv_layout = hk_mpi_recv_layout,
     .barrier = hk_mpi_barrier,
-    .counter = hk_mpi_counter,
 };

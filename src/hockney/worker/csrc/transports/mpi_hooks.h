@@ -30,8 +30,18 @@ static inline MPI_Comm hk_mpi_comm(const hk_ctx_t *ctx)
 /* Log a failed call of the library. Out of line and cold, so that hooks stay a compare and a jump. */
 hk_status_t hk_mpi_failed(int rank, const char *call, int code);
 
-#define HK_MPI_CHECKED(ctx, call, code)                                                                                \
-    (__builtin_expect((code) == MPI_SUCCESS, 1) ? HK_OK : hk_mpi_failed((ctx)->rank, call, code))
+static inline MPI_Request *hk_mpi_request(hk_req_t *req)
+{
+    return (MPI_Request *)(void *)req->room;
+}
+
+static inline hk_status_t hk_mpi_checked(const hk_ctx_t *ctx, const char *call, int code)
+{
+    return __builtin_expect(code == MPI_SUCCESS, 1) ? HK_OK : hk_mpi_failed(ctx->rank, call, code);
+}
+
+#define HK_MPI_CHECKED(ctx, call, code) hk_mpi_checked(ctx, call, code)
+#define HK_MPI_CALL(ctx, call, ...) hk_mpi_checked(ctx, #call, call(__VA_ARGS__))
 
 /* For variants: a context of ctx_bytes, zero after the common part. */
 hk_status_t hk_mpi_create(const hk_transport_t *tp, const hk_job_t *job, size_t ctx_bytes, hk_ctx_t **ctx_p);
@@ -105,7 +115,7 @@ MPI_Op hk_mpi_op(hk_reduction_t reduction);
     .lacks = hk_mpi_lacks, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 /* Hooks that most tables share. */
-#define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close
+#define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close, .counter = hk_mpi_counter
 #define HK_MPI_PLAIN_MEMORY .alloc = hk_private_alloc, .free = hk_private_free
 #define HK_MPI_PLAIN_SENDS .send = hk_mpi_send, .isend = hk_mpi_isend
 #define HK_MPI_PLAIN_RECEIVES .recv = hk_mpi_recv, .irecv = hk_mpi_irecv, .wait_all = hk_mpi_wait_all

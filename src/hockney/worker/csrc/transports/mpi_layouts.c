@@ -97,13 +97,12 @@ void hk_mpi_drop_layout(hk_ctx_t *ctx, hk_layout_t *layout)
 hk_status_t hk_mpi_send_layout(hk_ctx_t *ctx, int peer, const void *buf, const hk_layout_t *layout)
 {
     const mpi_layout_t *mine = layout->own;
-    const int code = MPI_Send(buf, mine->count, mine->type, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Send", code);
+    return HK_MPI_CALL(ctx, MPI_Send, buf, mine->count, mine->type, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
 }
 
 hk_status_t hk_mpi_recv_layout(hk_ctx_t *ctx, int peer, void *buf, const hk_layout_t *layout)
 {
     const mpi_layout_t *mine = layout->own;
-    const int code = MPI_Recv(buf, mine->count, mine->type, peer, HK_MPI_TAG, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Recv", code);
+    return HK_MPI_CALL(ctx, MPI_Recv, buf, mine->count, mine->type, peer, HK_MPI_TAG, hk_mpi_comm(ctx),
+                       MPI_STATUS_IGNORE);
 }

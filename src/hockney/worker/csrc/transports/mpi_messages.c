@@ -5,34 +5,29 @@
 
 hk_status_t hk_mpi_send_tagged(hk_ctx_t *ctx, int peer, int tag, const void *buf, size_t size_bytes)
 {
-    const int code = MPI_Send(buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Send", code);
+    return HK_MPI_CALL(ctx, MPI_Send, buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx));
 }
 
 hk_status_t hk_mpi_recv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes)
 {
-    const int code = MPI_Recv(buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Recv", code);
+    return HK_MPI_CALL(ctx, MPI_Recv, buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
 }
 
 hk_status_t hk_mpi_irecv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx), request);
-    return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
+    return HK_MPI_CALL(ctx, MPI_Irecv, buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx),
+                       hk_mpi_request(req));
 }
 
 hk_status_t hk_mpi_exchange(hk_ctx_t *ctx, int to, const void *out, int from, int in_tag, void *in, size_t size_bytes)
 {
     const int len = (int)size_bytes;
-    const int code = MPI_Sendrecv(out, len, MPI_BYTE, to, HK_MPI_TAG, in, len, MPI_BYTE, from, in_tag, hk_mpi_comm(ctx),
-                                  MPI_STATUS_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Sendrecv", code);
+    return HK_MPI_CALL(ctx, MPI_Sendrecv, out, len, MPI_BYTE, to, HK_MPI_TAG, in, len, MPI_BYTE, from, in_tag,
+                       hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
 }
 
 hk_status_t hk_mpi_exchange_in_place(hk_ctx_t *ctx, int to, int from, int in_tag, void *buf, size_t size_bytes)
 {
-    const int code = MPI_Sendrecv_replace(buf, (int)size_bytes, MPI_BYTE, to, HK_MPI_TAG, from, in_tag,
-                                          hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Sendrecv_replace", code);
+    return HK_MPI_CALL(ctx, MPI_Sendrecv_replace, buf, (int)size_bytes, MPI_BYTE, to, HK_MPI_TAG, from, in_tag,
+                       hk_mpi_comm(ctx), MPI_STATUS_IGNORE);
 }

@@ -8,15 +8,13 @@
 
 static hk_status_t sync_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    const int code = MPI_Ssend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Ssend", code);
+    return HK_MPI_CALL(ctx, MPI_Ssend, buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
 }
 
 static hk_status_t sync_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Issend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
-    return HK_MPI_CHECKED(ctx, "MPI_Issend", code);
+    return HK_MPI_CALL(ctx, MPI_Issend, buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx),
+                       hk_mpi_request(req));
 }
 
 const hk_transport_t hk_transport_mpi_sync = {
@@ -31,7 +29,6 @@ const hk_transport_t hk_transport_mpi_sync = {
     .send = sync_send,
     .isend = sync_isend,
     .barrier = hk_mpi_barrier,
-    .counter = hk_mpi_counter,
 };
 
 /* ---- ready: a send may start only after its receive is posted ---------------------------------------------------- */
@@ -153,8 +150,7 @@ static hk_status_t ready_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t 
         link = &(*link)->next;
     }
     *link = mine;
-    const int code = MPI_Irecv(&mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
-    return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);
+    return HK_MPI_CALL(ctx, MPI_Irecv, &mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
 }
 
 static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
@@ -289,10 +285,9 @@ static hk_status_t buffered_send(hk_ctx_t *ctx, int peer, const void *buf, size_
 
 static hk_status_t buffered_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    MPI_Request *request = (MPI_Request *)(void *)req->room;
     int code = make_room(ctx, size_bytes);
     if (code == MPI_SUCCESS) {
-        code = MPI_Ibsend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), request);
+        code = MPI_Ibsend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), hk_mpi_request(req));
     }
     return HK_MPI_CHECKED(ctx, "MPI_Ibsend", code);
 }

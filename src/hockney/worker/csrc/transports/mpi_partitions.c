@@ -9,7 +9,7 @@
 
 static MPI_Request *parts_request(hk_parted_t *message)
 {
-    return (MPI_Request *)(void *)message->req.room;
+    return hk_mpi_request(&message->req);
 }
 
 static hk_status_t parts_make(hk_ctx_t *ctx, hk_parted_t *message)
@@ -25,14 +25,12 @@ static hk_status_t parts_make(hk_ctx_t *ctx, hk_parted_t *message)
 
 static hk_status_t parts_start(hk_ctx_t *ctx, hk_parted_t *message)
 {
-    const int code = MPI_Start(parts_request(message));
-    return HK_MPI_CHECKED(ctx, "MPI_Start", code);
+    return HK_MPI_CALL(ctx, MPI_Start, parts_request(message));
 }
 
 static hk_status_t parts_ready(hk_ctx_t *ctx, hk_parted_t *message, int part)
 {
-    const int code = MPI_Pready(part, *parts_request(message));
-    return HK_MPI_CHECKED(ctx, "MPI_Pready", code);
+    return HK_MPI_CALL(ctx, MPI_Pready, part, *parts_request(message));
 }
 
 static hk_status_t parts_arrived(hk_ctx_t *ctx, hk_parted_t *message, int part, bool *is_there_p)
@@ -45,8 +43,7 @@ static hk_status_t parts_arrived(hk_ctx_t *ctx, hk_parted_t *message, int part, 
 
 static hk_status_t parts_wait(hk_ctx_t *ctx, hk_parted_t *message)
 {
-    const int code = MPI_Wait(parts_request(message), MPI_STATUS_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Wait", code);
+    return HK_MPI_CALL(ctx, MPI_Wait, parts_request(message), MPI_STATUS_IGNORE);
 }
 
 static void parts_drop(hk_ctx_t *ctx, hk_parted_t *message)

@@ -174,8 +174,7 @@ static inline hk_status_t start(hk_ctx_t *ctx, kept_t *one)
     if (one == NULL) {
         return HK_ERR_MEMORY;
     }
-    const int code = MPI_Start(&one->request);
-    return HK_MPI_CHECKED(ctx, "MPI_Start", code);
+    return HK_MPI_CALL(ctx, MPI_Start, &one->request);
 }
 
 static inline hk_status_t carry_out(hk_ctx_t *ctx, kept_t *one)
@@ -221,8 +220,7 @@ static hk_status_t persistent_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t cou
         packed[i] = one.kept->request;
         put_back(ctx, one.kept);
     }
-    const int code = MPI_Waitall((int)count, packed, MPI_STATUSES_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Waitall", code);
+    return HK_MPI_CALL(ctx, MPI_Waitall, (int)count, packed, MPI_STATUSES_IGNORE);
 }
 
 const hk_transport_t hk_transport_mpi_persistent = {

@@ -134,9 +134,8 @@ static hk_status_t rma_put_start(hk_ctx_t *ctx, int peer, void *remote, const vo
     hk_window_t *window = hk_window_at(ctx, remote);
     const int len = (int)size_bytes;
     window->is_dirty = true;
-    const int code =
-        MPI_Put(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
-    return HK_MPI_CHECKED(ctx, "MPI_Put", code);
+    return HK_MPI_CALL(ctx, MPI_Put, local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE,
+                       window->win);
 }
 
 static hk_status_t rma_get_start(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
@@ -144,9 +143,8 @@ static hk_status_t rma_get_start(hk_ctx_t *ctx, int peer, void *local, const voi
     hk_window_t *window = hk_window_at(ctx, remote);
     const int len = (int)size_bytes;
     window->is_dirty = true;
-    const int code =
-        MPI_Get(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
-    return HK_MPI_CHECKED(ctx, "MPI_Get", code);
+    return HK_MPI_CALL(ctx, MPI_Get, local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE,
+                       window->win);
 }
 
 static hk_status_t rma_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)

@@ -110,5 +110,4 @@ const hk_transport_t hk_transport_mpi_startup = {
     .summary = "mpi, in launches that time the first messages of each pair of ranks before all others",
     .max_bytes = INT_MAX,
     .barrier = hk_mpi_barrier,
-    .counter = hk_mpi_counter,
 };

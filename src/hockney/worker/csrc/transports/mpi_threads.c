@@ -22,15 +22,13 @@ static inline int thread_tag(const hk_ctx_t *ctx)
 
 static hk_status_t thread_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    const int code = MPI_Send(buf, (int)size_bytes, MPI_BYTE, peer, thread_tag(ctx), hk_mpi_comm(ctx));
-    return HK_MPI_CHECKED(ctx, "MPI_Send", code);
+    return HK_MPI_CALL(ctx, MPI_Send, buf, (int)size_bytes, MPI_BYTE, peer, thread_tag(ctx), hk_mpi_comm(ctx));
 }
 
 static hk_status_t thread_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    MPI_Request *request = (MPI_Request *)(void *)req->room;
-    const int code = MPI_Isend(buf, (int)size_bytes, MPI_BYTE, peer, thread_tag(ctx), hk_mpi_comm(ctx), request);
-    return HK_MPI_CHECKED(ctx, "MPI_Isend", code);
+    return HK_MPI_CALL(ctx, MPI_Isend, buf, (int)size_bytes, MPI_BYTE, peer, thread_tag(ctx), hk_mpi_comm(ctx),
+                       hk_mpi_request(req));
 }
 
 /* For each way to match: the hooks recv and irecv. */
@@ -38,15 +36,14 @@ static hk_status_t thread_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t
     static hk_status_t thread_recv_##name(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)                       \
     {                                                                                                                  \
         (void)peer;                                                                                                    \
-        const int code = MPI_Recv(buf, (int)size_bytes, MPI_BYTE, source, tag, hk_mpi_comm(ctx), MPI_STATUS_IGNORE);   \
-        return HK_MPI_CHECKED(ctx, "MPI_Recv", code);                                                                  \
+        return HK_MPI_CALL(ctx, MPI_Recv, buf, (int)size_bytes, MPI_BYTE, source, tag, hk_mpi_comm(ctx),               \
+                           MPI_STATUS_IGNORE);                                                                         \
     }                                                                                                                  \
     static hk_status_t thread_irecv_##name(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)       \
     {                                                                                                                  \
         (void)peer;                                                                                                    \
-        MPI_Request *request = (MPI_Request *)(void *)req->room;                                                       \
-        const int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, source, tag, hk_mpi_comm(ctx), request);            \
-        return HK_MPI_CHECKED(ctx, "MPI_Irecv", code);                                                                 \
+        return HK_MPI_CALL(ctx, MPI_Irecv, buf, (int)size_bytes, MPI_BYTE, source, tag, hk_mpi_comm(ctx),              \
+                           hk_mpi_request(req));                                                                       \
     }
 THREAD_RECEIVES(all, peer, thread_tag(ctx))
 THREAD_RECEIVES(any_source, MPI_ANY_SOURCE, thread_tag(ctx))
@@ -135,5 +132,4 @@ const hk_transport_t hk_transport_mpi_threads = {
     .open_thread = threads_open_thread,
     .close_thread = threads_close_thread,
     .barrier = hk_mpi_barrier,
-    .counter = hk_mpi_counter,
 };

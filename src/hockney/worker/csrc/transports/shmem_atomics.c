@@ -73,36 +73,25 @@ SHMEM_TYPE(longlong, long long)
 
 typedef hk_status_t (*shmem_start_t)(hk_ctx_t *, const hk_atomic_t *, int, void *, const void *, const void *, void *);
 
-#define SHMEM_ROW(word, verb)                                                                                          \
+#define SHMEM_UPDATES(verb, word)                                                                                      \
     [HK_SUM] = shmem_##word##_##verb##_sum, [HK_BAND] = shmem_##word##_##verb##_band,                                  \
     [HK_BOR] = shmem_##word##_##verb##_bor, [HK_BXOR] = shmem_##word##_##verb##_bxor,                                  \
     [HK_UPDATE_REPLACE] = shmem_##word##_##verb##_replace, [HK_UPDATE_INC] = shmem_##word##_##verb##_inc
+#define SHMEM_DO(word) {SHMEM_UPDATES(do, word)}
+#define SHMEM_GET(word) {SHMEM_UPDATES(get, word), [HK_UPDATE_NO_OP] = shmem_##word##_get_no_op}
+#define SHMEM_SWAP(word) {[HK_UPDATE_REPLACE] = shmem_##word##_do_swap}
+#define SHMEM_ROWS(ROW)                                                                                                \
+    {[HK_UINT32] = ROW(uint), [HK_INT32] = ROW(int), [HK_UINT64] = ROW(ulonglong), [HK_INT64] = ROW(longlong)}
 
 /* NULL: there is none. */
 static shmem_start_t shmem_start_of(const hk_atomic_t *atomic)
 {
-    static const shmem_start_t updates[HK_TYPES][HK_UPDATES] = {
-        [HK_UINT32] = {SHMEM_ROW(uint, do)},
-        [HK_INT32] = {SHMEM_ROW(int, do)},
-        [HK_UINT64] = {SHMEM_ROW(ulonglong, do)},
-        [HK_INT64] = {SHMEM_ROW(longlong, do)},
+    static const shmem_start_t starts[HK_ATOMICS][HK_TYPES][HK_UPDATES] = {
+        [HK_ATOMIC_ACCUMULATE] = SHMEM_ROWS(SHMEM_DO),
+        [HK_ATOMIC_FETCH_AND_OP] = SHMEM_ROWS(SHMEM_GET),
+        [HK_ATOMIC_COMPARE_AND_SWAP] = SHMEM_ROWS(SHMEM_SWAP),
     };
-    static const shmem_start_t fetches[HK_TYPES][HK_UPDATES] = {
-        [HK_UINT32] = {SHMEM_ROW(uint, get), [HK_UPDATE_NO_OP] = shmem_uint_get_no_op},
-        [HK_INT32] = {SHMEM_ROW(int, get), [HK_UPDATE_NO_OP] = shmem_int_get_no_op},
-        [HK_UINT64] = {SHMEM_ROW(ulonglong, get), [HK_UPDATE_NO_OP] = shmem_ulonglong_get_no_op},
-        [HK_INT64] = {SHMEM_ROW(longlong, get), [HK_UPDATE_NO_OP] = shmem_longlong_get_no_op},
-    };
-    static const shmem_start_t swaps[HK_TYPES] = {
-        [HK_UINT32] = shmem_uint_do_swap,
-        [HK_INT32] = shmem_int_do_swap,
-        [HK_UINT64] = shmem_ulonglong_do_swap,
-        [HK_INT64] = shmem_longlong_do_swap,
-    };
-    return atomic->kind == HK_ATOMIC_COMPARE_AND_SWAP ? swaps[atomic->type]
-           : atomic->kind == HK_ATOMIC_ACCUMULATE     ? updates[atomic->type][atomic->update]
-           : atomic->kind == HK_ATOMIC_FETCH_AND_OP   ? fetches[atomic->type][atomic->update]
-                                                      : NULL;
+    return starts[atomic->kind][atomic->type][atomic->update];
 }
 
 /* https://github.com/open-mpi/ompi/issues/11257: the library writes 8 bytes where 4 are, and the rank dies, in
@@ -143,8 +132,7 @@ hk_status_t hk_shmem_make_atomic(hk_ctx_t *ctx, hk_atomic_t *atomic)
     return HK_OK;
 }
 
-/* ---- symmetric memory that comes and goes
- * ----------------------------------------------------------------------------- */
+/* ---- symmetric memory that comes and goes ------------------------------------------------------------------------ */
 
 hk_status_t hk_shmem_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used)
 {
