@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,13 @@ from tests.worker.sim import lines, times
 from tests.worker.test_native import all_unsupported, measure, measured, shared
 from tests.worker.test_session import EVERY_MPI
 from tests.worker.test_session import shared_job as job
+from tests.worker.test_threads import faulty
 
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerRefused
-from hockney.worker.launch import StartCommand
 from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
-HERE = Path(__file__).parent
 COSTS: dict[str, Any] = {"send_cpu": 100, "recv_cpu": 20, "latency": 1000, "transfer": 10}
 MESSAGE, EXCHANGED = 100 + 1000 + 10 + 20, 300  # ns: a message alone, and what it takes longer if two meet
 
@@ -174,18 +172,11 @@ def test_messages_and_receives_wait_while_others_pass(mpi: Library, options: dic
     assert not session.channel.noise
 
 
-def wrong(library: Library, call: str, rank: int, least: int) -> StartCommand:
-    """A job in which one call of MPI receives a wrong byte on one rank."""
-    recipe = replace(library.recipe, extra_sources=(HERE / "wrong_mpi.c",))
-    plain = job(library, "mpi", 2, recipe)
-    return replace(plain, environment={**plain.environment, "HOCKNEY_WRONG": f"{call} {rank} {least}"})
-
-
 @EVERY_MPI
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_wrong_byte_that_a_call_received_is_named(mpi: Library, rank: int) -> None:
+def test_a_wrong_byte_that_a_call_received_is_named(mpi: Library, rank: int, tmp_path: Path) -> None:
     for call in dict.fromkeys(call for _, _, call in CALLS):
-        with WorkerSession(wrong(mpi, call, rank, 24)) as session:
+        with WorkerSession(faulty(mpi, "mpi", f"wrong {call} {rank} 24", tmp_path)) as session:
             for pattern, options, received_by in CALLS:
                 if received_by == call:
                     with pytest.raises(WorkerRefused, match=f"rank {rank} got a corrupted message of 24 B"):
@@ -194,27 +185,13 @@ def test_a_wrong_byte_that_a_call_received_is_named(mpi: Library, rank: int) -> 
 
 
 @EVERY_MPI
-def test_a_wrong_byte_in_a_gap_or_in_a_queue_fails_the_point(mpi: Library) -> None:
-    for call, least, pattern, size, options, culprit in [
-        ("Recv", 24, "datatype", 24, {"layout": "indexed"}, "rank 1: byte 3 was received into a gap of the data"),
-        (
-            "Recv",
-            8,
-            "pingpong",
-            0,
-            {"unexpected": "30"},
-            "rank 1: the message with tag 1 from rank 0 holds tag 1 of rank",
-        ),
-        (
-            "Irecv",
-            8,
-            "pingpong",
-            0,
-            {"preposted": "30"},
-            "rank 1: the message with tag 8193 from rank 0 holds tag 8193",
-        ),
+def test_a_wrong_byte_in_a_gap_or_in_a_queue_fails_the_point(mpi: Library, tmp_path: Path) -> None:
+    for call, least, pattern, size, option, culprit in [
+        ("Recv", 24, "datatype", 24, ("layout", "indexed"), "byte 3 was received into a gap of the data"),
+        ("Recv", 8, "pingpong", 0, ("unexpected", "30"), "the message with tag 1 from rank 0 holds tag 1 of rank"),
+        ("Irecv", 8, "pingpong", 0, ("preposted", "30"), "the message with tag 8193 from rank 0 holds tag 8193"),
     ]:
-        with WorkerSession(wrong(mpi, call, 1, least)) as session:
-            with pytest.raises(WorkerRefused, match=culprit):
-                session.measure(pattern, bytes=size, samples=2, options=options.items())
+        with WorkerSession(faulty(mpi, "mpi", f"wrong {call} 1 {least}", tmp_path)) as session:
+            with pytest.raises(WorkerRefused, match=f"rank 1: {culprit}"):
+                session.measure(pattern, bytes=size, samples=2, options=[option])
             session.close()
