@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +11,8 @@
 #include "check.h"
 #include "measure.h"
 #include "registry.h"
+
+extern const hk_transport_t hk_transport_null;
 
 static int agreements, failing, broadcasts, failing_broadcast, allocations, frees;
 static bool write_modes[4];
@@ -78,18 +81,25 @@ static const hk_transport_t scripted = {.name = "scripted",
                                         .stream_mode = note_mode,
                                         .now_ns = hk_real_now_ns};
 
-static void measure(hk_control_t *control)
+static hk_bench_t fail(hk_control_t *control, const hk_transport_t *tp, const char *line, hk_status_t status)
 {
-    hk_ctx_t ctx = {.tp = &scripted, .rank = control->rank, .size = 2};
-    hk_bench_t bench = {.ctx = &ctx, .control = control, .floor = {.why = "none"}};
+    static hk_ctx_t ctx; /* a thread may outlast the point */
+    ctx = (hk_ctx_t){.tp = tp, .rank = control->rank, .size = 2};
+    hk_bench_t bench = {.ctx = &ctx, .control = control, .floor = {.why = "none"}, .oversubscribed = true};
     hk_command_t command;
     hk_result_t result;
     char error[HK_ERROR_MAX];
-    static const char line[] = "measure pattern=stream bytes=100 write=nonblocking";
-    CHECK(hk_command_parse(line, sizeof line - 1, &command, error) == HK_OK);
+    CHECK(hk_command_parse(line, strlen(line), &command, error) == HK_OK);
     CHECK(hk_watch_open(0, &bench.watch) == HK_OK);
-    CHECK(hk_measure(&bench, &command, &result) == HK_ERR_MEMORY);
+    CHECK(hk_measure(&bench, &command, &result) == status);
     hk_watch_close(bench.watch);
+    return bench;
+}
+
+static void measure(hk_control_t *control)
+{
+    const hk_bench_t bench =
+        fail(control, &scripted, "measure pattern=stream bytes=100 write=nonblocking", HK_ERR_MEMORY);
     CHECK(this_rank == 0 || agreements >= failing);
     CHECK(frees == allocations && bench.in == NULL && bench.out == NULL);
 }
@@ -98,6 +108,49 @@ static void fail_at(int agreement)
 {
     failing = agreement;
     run(measure);
+}
+
+/* ---- a thread that is still in its loop when the point has failed ------------------------------------------------ */
+
+static _Atomic bool is_inside, has_failed, went_on;
+
+static hk_status_t do_nothing(hk_ctx_t *ctx, hk_parted_t *message)
+{
+    return (void)ctx, (void)message, HK_OK;
+}
+
+/* Of four parts thread 1 has 1 and 3. Part 0 fails while it is inside 1, and it leaves 1 after the end of the point. */
+static hk_status_t pass_on(hk_ctx_t *ctx, hk_parted_t *message, int part)
+{
+    const _Atomic bool *awaited = part == 0 ? &is_inside : &has_failed;
+    (void)ctx;
+    if (part == 1) {
+        atomic_store(&is_inside, true);
+    }
+    while (!atomic_load(awaited)) {
+        (void)usleep(1000);
+    }
+    atomic_store(&went_on, part == 3);
+    CHECK(message->count == 4);
+    return part == 0 ? HK_ERR_SYSTEM : HK_OK;
+}
+
+static void check_thread_in_its_loop(void)
+{
+    static const hk_parts_hooks_t parts = {do_nothing, do_nothing, pass_on, NULL, do_nothing, NULL};
+    hk_transport_t parted = hk_transport_null;
+    hk_control_t alone = {.size = 1, .fds = (int[]){-1}};
+    parted.parts = &parts;
+    (void)alarm(CHECK_LIMIT_S);
+    (void)fail(&alone, &parted, "measure pattern=partitioned bytes=8 partitions=4 threads=2", HK_ERR_PEER);
+    for (size_t room_bytes = 16; room_bytes < 1024; room_bytes += 16) { /* what was freed is now other memory */
+        unsigned char *other = malloc(room_bytes);
+        CHECK(other != NULL && memset(other, 0x5a, room_bytes) == other);
+    }
+    atomic_store(&has_failed, true);
+    while (!atomic_load(&went_on)) {
+        (void)usleep(1000);
+    }
 }
 
 static void open_floor(hk_control_t *control)
@@ -132,5 +185,6 @@ int main(void)
     fail_at(4); /* the other rank's prepare */
     CHECK(allocations == 2 && modes == 2 && write_modes[0] && !write_modes[1]);
     check_shared_page();
+    check_thread_in_its_loop();
     return 0;
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.matrix import matrix
-from tests.worker.test_session import ENDLESS, EVERY_MPI, soon
+from tests.worker.test_session import ENDLESS, EVERY_MPI, opened, soon
 from tests.worker.test_session import shared_job as job
 
 from hockney.model import Point
@@ -32,12 +32,10 @@ EVERY_TRANSPORT = pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=
 
 def check_mailbox(library: Library, transport: str, ranks: int) -> WorkerSession:
     """Messages that are puts, gets and waits of this transport arrive."""
-    with WorkerSession(job(library, "mailbox", ranks, mailbox_over(library, transport))) as session:
-        session.hello()
+    with opened(job(library, "mailbox", ranks, mailbox_over(library, transport))) as session:
         for size in (0, 8, 100, 70_001):
             assert session.measure("pingpong", bytes=size, batch=3, samples=3, timeout_s=60).verified
         session.measure("barrier", batch=2, samples=2, timeout_s=60, options=[("algorithm", "dissemination")])
-        session.close()
     return session
 
 
@@ -89,8 +87,7 @@ def test_every_pattern(mpi: Library, transport: str) -> None:
 @EVERY_TRANSPORT
 @pytest.mark.full
 def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Library, transport: str) -> None:
-    with WorkerSession(job(mpi, transport)) as session:
-        session.hello()
+    with opened(job(mpi, transport)) as session:
         for pattern in ("oneway", "twoway"):
             for size in (8, 40_000):
                 answer = session.measure(pattern, bytes=size, samples=3, timeout_s=60, options=[("window", "64")])
@@ -100,17 +97,14 @@ def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Library, transpo
         # Where a send waits for its receive, ranks that all send first would wait for ever.
         answer = session.measure("barrier", batch=20, samples=3, timeout_s=60, options=[("algorithm", "dissemination")])
         assert answer.algorithm == "dissemination"
-        session.close()
 
 
 @EVERY_MPI
 def test_a_first_word_by_one_sided_calls(mpi: Library) -> None:
-    with WorkerSession(job(mpi, "mpi:rma")) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:rma")) as session:
         for pattern, size in itertools.product(("put", "get", "putpong", "putring"), (0, 8, 64, 4104, 100_000)):
             if size > 0 or pattern != "putpong":  # which waits for a word
                 assert session.measure(pattern, bytes=size, samples=3, timeout_s=60).verified
-        session.close()
 
 
 @EVERY_MPI
@@ -118,25 +112,21 @@ def test_a_first_word_by_one_sided_calls(mpi: Library) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
 def test_receives_while_sends_are_under_way(mpi: Library, transport: str, pattern: str) -> None:
-    with WorkerSession(job(mpi, transport, ranks=3)) as session:
-        session.hello()
+    with opened(job(mpi, transport, ranks=3)) as session:
         for in_flight in ("1", "2", "5"):
             answer = session.measure(pattern, bytes=16, samples=2, timeout_s=60, options=[("in_flight", in_flight)])
             assert answer.verified
-        session.close()
 
 
 @EVERY_MPI
 def test_buffered_sends_of_more_than_the_buffer_holds(mpi: Library) -> None:
-    with WorkerSession(job(mpi, "mpi:buffered")) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:buffered")) as session:
         window = [("window", "40")]  # of 33 MiB
         assert session.measure("twoway", bytes=1 << 20, samples=1, timeout_s=60, options=window).verified
         assert session.measure("pingpong", bytes=16 << 20, samples=1, timeout_s=60).verified
         with pytest.raises(WorkerRefused, match="mpi:buffered sends at most 16777216 B in one message") as refusal:
             session.measure("pingpong", bytes=(16 << 20) + 1)
         assert refusal.value.unsupported
-        session.close()
 
 
 @EVERY_MPI
@@ -146,36 +136,29 @@ def test_calls_of_sched_yield_are_counted(mpi: Library, transport: str) -> None:
     for asked in ("0", "1"):
         is_told = mpi.kind == "openmpi" and asked == "1"
         command = job(mpi, transport, environment={"OMPI_MCA_mpi_yield_when_idle": asked})
-        with WorkerSession(command) as session:
-            session.hello()
+        with opened(command) as session:
             yields = session.measure("pingpong", bytes=8, batch=100, samples=10, timeout_s=60).counters["yields"]
-            session.close()
         assert (min(yields) > 0) is (mpi.is_wheel or is_told), (asked, yields)
 
 
 @EVERY_MPI
 def test_more_persistent_requests_than_are_kept(mpi: Library) -> None:
     """A receiver's window of 1024 messages in 1024 places, for more sizes than 16384 requests are enough for."""
-    with WorkerSession(job(mpi, "mpi:persistent")) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:persistent")) as session:
         for size in range(8, 26):
             options = [("window", "1024")]
-            answer = session.measure("oneway", bytes=size, batch=1, samples=1, timeout_s=60, options=options)
-            assert answer.verified
-        session.close()
+            assert session.measure("oneway", bytes=size, batch=1, samples=1, timeout_s=60, options=options).verified
 
 
 @EVERY_MPI
 @pytest.mark.full
 def test_persistent_requests_are_made_before_the_first_sample(mpi: Library) -> None:
     asked = (("oneway", ("window", "64")), ("robpush", ("buffers", "2")), ("pushfarm", ("in_flight", "3")))
-    with WorkerSession(job(mpi, "mpi:persistent", ranks=4)) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:persistent", ranks=4)) as session:
         for pattern, option in asked:
             answer = session.measure(pattern, bytes=24, samples=8, warmup=0, timeout_s=60, options=[option])
             assert answer.counters["requests_made"] == (0.0,) * 4
             assert answer.warmup == (1 if pattern == "oneway" else 2)
-        session.close()
 
 
 @EVERY_MPI
@@ -183,10 +166,8 @@ def test_persistent_requests_are_made_before_the_first_sample(mpi: Library) -> N
 def test_more_pending_persistent_requests_than_are_kept(mpi: Library) -> None:
     """A supervisor with 1024 messages under way to each of 17 senders."""
     options = [("in_flight", "64"), ("senders", "17")]
-    with WorkerSession(job(mpi, "mpi:persistent", ranks=19)) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:persistent", ranks=19)) as session:
         assert session.measure("pushfarm", bytes=8, samples=1, timeout_s=100, options=options).verified
-        session.close()
 
 
 @EVERY_MPI

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from tests.worker.extra import EXTRA
 from tests.worker.test_native import DESCRIPTION, all_unsupported, converse, measure, measured, shared
-from tests.worker.test_session import EVERY_MPI
+from tests.worker.test_session import EVERY_MPI, opened
 from tests.worker.test_session import shared_job as job
 from tests.worker.test_threads import faulty
 
 from hockney.worker.build import build_worker
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.libraries import Library
-from hockney.worker.session import WorkerSession
 
 # Ranks that act in a job of four, and how many others each accesses.
 ACCESSES = {
@@ -154,44 +153,36 @@ def test_what_does_not_suit_is_refused_with_what_to_do() -> None:
 @EVERY_MPI
 @pytest.mark.parametrize("variant", WINDOWS)
 def test_every_synchronisation_of_mpi(mpi: Library, variant: str) -> None:
-    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
-        session.hello()
+    with opened(job(mpi, f"mpi:{variant}")) as session:
         for sync in SYNCS:
             for pattern, window in (("put", "0"), ("get", "3"), ("putall", "3"), ("getexchange", "2")):
-                answer = session.measure(
-                    pattern, bytes=1000, samples=2, timeout_s=60, options=[("sync", sync), ("window", window)]
-                )
-                assert answer.verified
+                options = [("sync", sync), ("window", window)]
+                assert session.measure(pattern, bytes=1000, samples=2, timeout_s=60, options=options).verified
         for sync in ("word", "fence", "fences", "pscw"):
             assert session.measure("putpong", bytes=64, samples=2, timeout_s=60, options=[("sync", sync)]).verified
         for size in (0, 8, 5000):
             session.measure("window", bytes=size, samples=2, timeout_s=60)
-        session.close()
 
 
 @EVERY_MPI
 @pytest.mark.parametrize("variant", WINDOWS)
 def test_atomic_operations_of_mpi(mpi: Library, variant: str) -> None:
     """Of 4 bytes: Open MPI 4 dies in a compare_and_swap of 8."""
-    with WorkerSession(job(mpi, f"mpi:{variant}")) as session:
-        session.hello()
+    with opened(job(mpi, f"mpi:{variant}")) as session:
         for pattern in ATOMICS:
             for origins in ("one", "all"):
                 for sync in ("quiet", "lock", "fences"):
                     options = [("dtype", "int32"), ("origins", origins), ("sync", sync), ("window", "3")]
                     size = 80 if pattern.endswith("accumulate") else 0
                     assert session.measure(pattern, bytes=size, samples=2, timeout_s=60, options=options).verified
-        session.close()
 
 
 @EVERY_MPI
 @pytest.mark.parametrize(("fault", "sync"), [("group", "pscw"), ("lock", "flush")])
 def test_an_epoch_that_one_rank_cannot_make_leaves_nothing(mpi: Library, fault: str, sync: str, tmp_path: Path) -> None:
-    with WorkerSession(faulty(mpi, "mpi:rma", fault, tmp_path)) as session:
-        session.hello()
+    with opened(faulty(mpi, "mpi:rma", fault, tmp_path)) as session:
         with pytest.raises(WorkerRefused) as refused:
             session.measure("put", bytes=8, timeout_s=60, options=[("sync", sync)])
         assert refused.value.code == "system"
         for again in (sync, "quiet"):
             assert session.measure("put", bytes=8, samples=2, timeout_s=60, options=[("sync", again)]).verified
-        session.close()

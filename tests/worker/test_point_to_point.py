@@ -9,14 +9,13 @@ import pytest
 from tests.matrix import matrix
 from tests.worker.sim import lines, times
 from tests.worker.test_native import all_unsupported, measure, measured, shared
-from tests.worker.test_session import EVERY_MPI
+from tests.worker.test_session import EVERY_MPI, opened
 from tests.worker.test_session import shared_job as job
 from tests.worker.test_threads import faulty
 
 from hockney.worker.catalogue import load
 from hockney.worker.errors import WorkerRefused
 from hockney.worker.libraries import Library
-from hockney.worker.session import WorkerSession
 
 COSTS: dict[str, Any] = {"send_cpu": 100, "recv_cpu": 20, "latency": 1000, "transfer": 10}
 MESSAGE, EXCHANGED = 100 + 1000 + 10 + 20, 300  # ns: a message alone, and what it takes longer if two meet
@@ -142,16 +141,14 @@ def test_only_plain_mpi_has_tags_exchanges_and_layouts(mpi: Library) -> None:
 
 @EVERY_MPI
 def test_all_that_only_mpi_does_is_verified(mpi: Library) -> None:
-    with WorkerSession(job(mpi, "mpi")) as session:
+    with opened(job(mpi, "mpi")) as session:
         for pattern, options, _ in CALLS:
             for size in (8, 100_000):
-                answer = session.measure(pattern, bytes=size, batch=2, samples=3, options=options.items())
-                assert answer.verified
+                assert session.measure(pattern, bytes=size, batch=2, samples=3, options=options.items()).verified
         for layout, block, stride in LAYOUTS:
             options = {"layout": layout, "block": block, "stride": stride}
             answer = session.measure("datatype", bytes=5600, batch=2, samples=3, options=options.items())
             assert (answer.verified, answer.algorithm) == (True, "library")
-        session.close()
     assert not session.channel.noise
 
 
@@ -161,14 +158,13 @@ def test_all_that_only_mpi_does_is_verified(mpi: Library) -> None:
 )
 def test_messages_and_receives_wait_while_others_pass(mpi: Library, options: dict[str, str]) -> None:
     """Before the next point they are gone: a receive with any tag finds its own message."""
-    with WorkerSession(job(mpi, "mpi")) as session:
+    with opened(job(mpi, "mpi")) as session:
         for receive in ("blocking", "any-source", "late", "probe"):
             more = {**options, "receive": receive}
             assert session.measure("pingpong", bytes=8, batch=2, samples=3, options=more.items()).verified
             assert session.measure("pingpong", bytes=8, samples=3, options=[("receive", "any")]).verified
         with pytest.raises(WorkerRefused, match="a receive with any tag would take"):
             session.measure("pingpong", bytes=8, options=[("unexpected", "1"), ("receive", "any")])
-        session.close()
     assert not session.channel.noise
 
 
@@ -176,12 +172,11 @@ def test_messages_and_receives_wait_while_others_pass(mpi: Library, options: dic
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_wrong_byte_that_a_call_received_is_named(mpi: Library, rank: int, tmp_path: Path) -> None:
     for call in dict.fromkeys(call for _, _, call in CALLS):
-        with WorkerSession(faulty(mpi, "mpi", f"wrong {call} {rank} 24", tmp_path)) as session:
+        with opened(faulty(mpi, "mpi", f"wrong {call} {rank} 24", tmp_path)) as session:
             for pattern, options, received_by in CALLS:
                 if received_by == call:
                     with pytest.raises(WorkerRefused, match=f"rank {rank} got a corrupted message of 24 B"):
                         session.measure(pattern, bytes=24, samples=2, options=options.items())
-            session.close()
 
 
 @EVERY_MPI
@@ -191,7 +186,6 @@ def test_a_wrong_byte_in_a_gap_or_in_a_queue_fails_the_point(mpi: Library, tmp_p
         ("Recv", 8, "pingpong", 0, ("unexpected", "30"), "the message with tag 1 from rank 0 holds tag 1 of rank"),
         ("Irecv", 8, "pingpong", 0, ("preposted", "30"), "the message with tag 8193 from rank 0 holds tag 8193"),
     ]:
-        with WorkerSession(faulty(mpi, "mpi", f"wrong {call} 1 {least}", tmp_path)) as session:
-            with pytest.raises(WorkerRefused, match=f"rank 1: {culprit}"):
-                session.measure(pattern, bytes=size, samples=2, options=[option])
-            session.close()
+        command = faulty(mpi, "mpi", f"wrong {call} 1 {least}", tmp_path)
+        with opened(command) as session, pytest.raises(WorkerRefused, match=f"rank 1: {culprit}"):
+            session.measure(pattern, bytes=size, samples=2, options=[option])

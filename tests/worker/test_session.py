@@ -67,6 +67,15 @@ def job(
 shared_job = functools.partial(job, shares=True)
 
 
+@contextmanager
+def opened(command: StartCommand) -> Iterator[WorkerSession]:
+    """A session that has said hello, and ends with the block unless that raises."""
+    with WorkerSession(command) as session:
+        session.hello()
+        yield session
+        session.close()
+
+
 def faulty(fault: str, ranks: int = 2) -> StartCommand:
     plain = job(transport="fault", ranks=ranks, recipe=EXTRA)
     return StartCommand(plain.launcher, plain.argv, {"HOCKNEY_FAULT": fault})

@@ -13,7 +13,7 @@ from tests.matrix import matrix
 from tests.worker import made_up
 from tests.worker.made_up import on_path
 from tests.worker.test_mpi_variants import check_mailbox, mailbox_over
-from tests.worker.test_session import CPUS, ENDLESS, soon
+from tests.worker.test_session import CPUS, ENDLESS, opened, soon
 from tests.worker.test_session import shared_job as job
 
 from hockney.model import Point
@@ -125,8 +125,7 @@ def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) ->
         *([("alltoall", [("data", "fresh")])] if transport == "shmem" else []),  # static data have no room
     ]
     by_others = [("gather", "allgather"), ("scatter", "bcast"), ("allgather", "allgatherv"), ("reduce", "allreduce")]
-    with WorkerSession(job(shmem, transport, ranks)) as session:
-        session.hello()
+    with opened(job(shmem, transport, ranks)) as session:
         for pattern, options in patterns:
             for size in (4, 8, 100, 70_000):
                 answer = session.measure(pattern, bytes=size, batch=70, samples=1, timeout_s=60, options=options)
@@ -140,7 +139,6 @@ def test_the_librarys_collectives(shmem: Library, transport: str, ranks: int) ->
                 assert (answer.algorithm, answer.verified) == (algorithm, True)
         by_allreduce = session.measure("barrier", batch=70, samples=1, options=[("algorithm", "allreduce")])
         assert by_allreduce.algorithm == "allreduce"
-        session.close()
     assert not session.channel.noise
 
 
@@ -159,8 +157,7 @@ def test_unsupported_collectives_are_refused_and_the_job_continues(shmem: Librar
     ]
     catalogue = load(libraries=[shmem])
     transport = catalogue.transports[shmem.id]
-    with WorkerSession(job(shmem, "shmem")) as session:
-        session.hello()
+    with opened(job(shmem, "shmem")) as session:
         for pattern, size, algorithm, why in refused:
             with pytest.raises(WorkerRefused, match=why):
                 session.measure(pattern, bytes=size, options=[("algorithm", algorithm)])
@@ -168,7 +165,6 @@ def test_unsupported_collectives_are_refused_and_the_job_continues(shmem: Librar
             obstacle = catalogue.obstacles([point])[point]
             assert why in obstacle
         assert session.measure("alltoall", bytes=8).verified
-        session.close()
 
 
 @EVERY_SHMEM

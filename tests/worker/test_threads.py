@@ -11,13 +11,13 @@ import psutil
 import pytest
 from tests.matrix import matrix
 from tests.worker.extra import EXTRA
-from tests.worker.test_native import DESCRIPTION, THREAD, converse, measure, measured, shared
-from tests.worker.test_session import EVERY_MPI, SHORT_MPIS
+from tests.worker.test_native import DESCRIPTION, THREAD, all_unsupported, converse, measure, measured, shared
+from tests.worker.test_session import EVERY_MPI, SHORT_MPIS, opened
 from tests.worker.test_session import shared_job as job
 
 from hockney.model import Point
 from hockney.worker.build import build_worker
-from hockney.worker.catalogue import Catalogue, describe
+from hockney.worker.catalogue import Catalogue, load
 from hockney.worker.errors import WorkerRefused, WorkerTimedOut
 from hockney.worker.launch import StartCommand
 from hockney.worker.libraries import Library
@@ -72,27 +72,21 @@ def test_threads_have_no_data_race() -> None:
     measured(commands, "-t", "null", *shared(), recipe=THREAD)
 
 
-@pytest.mark.parametrize(
-    ("command", "why"),
-    [
-        (measure("mt_pingpong", 8, receivers=3), "receivers= needs comm=pool: else thread i answers to thread i"),
-        (
-            measure("mt_pingpong", 8, comm="shared", match="any"),
-            "comm=shared tells threads apart by their tags: with any tag use comm=private or comm=pool",
+def test_options_that_do_not_suit_each_other_are_refused() -> None:
+    asked = {
+        measure("mt_pingpong", 8, receivers=3): "receivers= needs comm=pool: else thread i answers to thread i",
+        measure("mt_pingpong", 8, comm="shared", match="any"): (
+            "comm=shared tells threads apart by their tags: with any tag use comm=private or comm=pool"
         ),
-        (
-            measure("mt_sendrecv", 8, distance=4),
-            "distance= is a multiple of the number of ranks: a rank would send to itself",
+        measure("mt_sendrecv", 8, distance=4): (
+            "distance= is a multiple of the number of ranks: a rank would send to itself"
         ),
-        (measure("mt_collective", 6), "mt_collective accepts multiples of 4 B, not 6 B"),
-        (measure("mt_collective", 8), "null has no collective operation of its own"),
-        (measure("partitioned", 8), "partitioned needs messages in partitions, which null does not offer"),
-        (measure("init", 0), "init needs a library that starts the ranks, which null does not offer"),
-    ],
-)
-def test_options_that_do_not_suit_each_other_are_refused(command: str, why: str) -> None:
-    answers, _ = converse(build_worker(), [command], "-t", "null", *shared(4))
-    assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", why)
+        measure("mt_collective", 6): "mt_collective accepts multiples of 4 B, not 6 B",
+        measure("mt_collective", 8): "null has no collective operation of its own",
+        measure("partitioned", 8): "partitioned needs messages in partitions, which null does not offer",
+        measure("init", 0): "init needs a library that starts the ranks, which null does not offer",
+    }
+    assert all_unsupported(list(asked), "null", 4) == list(asked.values())
 
 
 def test_more_threads_than_cpus_are_refused(catalogue: Catalogue) -> None:
@@ -112,26 +106,22 @@ def test_more_threads_than_cpus_are_refused(catalogue: Catalogue) -> None:
 @EVERY_MPI
 @pytest.mark.parametrize("name", MESSAGES)
 def test_every_thread_gets_its_messages(mpi: Library, name: str) -> None:
-    with WorkerSession(job(mpi, "mpi:threads")) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:threads")) as session:
         for comm in OPTIONS[name]["comm"]["choices"].split("|"):
             for threads in (1, 2, 3):
                 for size in (0, 8, 40_000):
                     window = {"window": 5} if "window" in OPTIONS[name] else {}
                     options = asked(comm=comm, threads=threads, **window)
                     assert session.measure(name, bytes=size, options=options, **FEW).verified, (comm, threads, size)
-        session.close()
 
 
 @EVERY_MPI
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["mt_sendrecv", "mt_exchange"])
 def test_threads_have_neighbours_at_a_distance(mpi: Library, name: str) -> None:
-    with WorkerSession(job(mpi, "mpi:threads", ranks=3)) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:threads", ranks=3)) as session:
         for distance in (1, 2, 4):
             assert session.measure(name, bytes=64, options=asked(distance=distance), **FEW).verified
-        session.close()
 
 
 @EVERY_MPI
@@ -139,38 +129,30 @@ def test_threads_have_neighbours_at_a_distance(mpi: Library, name: str) -> None:
 def test_any_thread_of_a_pool_answers(mpi: Library, team: tuple[int, int]) -> None:
     """As in osu_latency_mt, where one thread sends and two answer."""
     threads, receivers = team
-    with WorkerSession(job(mpi, "mpi:threads")) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:threads")) as session:
         for match in ("all", "any-source", "any-tag", "any"):
             options = asked(comm="pool", threads=threads, receivers=receivers, match=match)
             assert session.measure("mt_pingpong", bytes=100, options=options, **FEW).verified
-        session.close()
 
 
 @EVERY_MPI
 def test_threads_call_collectives_at_once(mpi: Library) -> None:
-    with WorkerSession(job(mpi, "mpi:threads")) as session:
-        session.hello()
+    with opened(job(mpi, "mpi:threads")) as session:
         for operation in OPTIONS["mt_collective"]["operation"]["choices"].split("|"):
             for start in ("barrier", "stream"):
-                answer = session.measure(
-                    "mt_collective", bytes=40, options=asked(operation=operation, start=start), **FEW
-                )
-                assert answer.verified, (operation, start)
-        session.close()
+                options = asked(operation=operation, start=start)
+                assert session.measure("mt_collective", bytes=40, options=options, **FEW).verified, options
 
 
 @EVERY_MPI
 def test_a_wrong_byte_of_any_thread_is_named(mpi: Library, tmp_path: Path) -> None:
     """Thread 1 alone gets it."""
-    with WorkerSession(faulty(mpi, "mpi:threads", "flip", tmp_path)) as session:
-        session.hello()
+    with opened(faulty(mpi, "mpi:threads", "flip", tmp_path)) as session:
         for name in ("mt_pingpong", "mt_pingping", "mt_exchange"):
             assert session.measure(name, bytes=16, options=asked(comm="shared", threads=1), **FEW).verified
             with pytest.raises(WorkerRefused, match=r"corrupted message of 16 B from rank [01]: byte 5 is") as wrong:
                 session.measure(name, bytes=16, options=asked(comm="shared"), **FEW)
             assert wrong.value.code == "corrupt"
-        session.close()
 
 
 @EVERY_MPI
@@ -183,38 +165,24 @@ def test_a_thread_whose_message_never_comes_ends_at_the_limit(mpi: Library, tmp_
 
 @EVERY_MPI
 def test_a_library_with_a_lower_level_of_threads_is_skipped_with_it(mpi: Library, tmp_path: Path) -> None:
-    with WorkerSession(faulty(mpi, "mpi:threads", "level", tmp_path)) as session:
-        session.hello()
+    with opened(faulty(mpi, "mpi:threads", "level", tmp_path)) as session:
         for name in ("mt_pingpong", "pingpong"):
             with pytest.raises(WorkerRefused) as refusal:
                 session.measure(name, bytes=8)
             assert refusal.value.unsupported
-            assert str(refusal.value) == (
-                f"{name} cannot run on mpi:threads: the library was asked for MPI_THREAD_MULTIPLE and gave "
-                "MPI_THREAD_SERIALIZED"
-            )
-        session.close()
+            why = "the library was asked for MPI_THREAD_MULTIPLE and gave MPI_THREAD_SERIALIZED"
+            assert str(refusal.value) == f"{name} cannot run on mpi:threads: {why}"
 
 
 # ---- partitioned messages, children ----------------------------------------------------------------------------------
-
-
-def has_partitions(mpi: Library) -> bool:
-    return "partitions" in {cap for row in describe_of(mpi) if row["name"] == "mpi" for cap in row["caps"]}
-
-
-def describe_of(mpi: Library) -> list[dict[str, Any]]:
-    transports: list[dict[str, Any]] = describe(build_worker(mpi.recipe))["transports"]
-    return transports
 
 
 @EVERY_MPI
 def test_partitioned_messages_where_the_library_has_them(mpi: Library) -> None:
     """MPI 4: MPICH 4, Open MPI 5. Others say what has them."""
     is_old = "openmpi-4" in mpi.id
-    assert has_partitions(mpi) is not is_old
-    with WorkerSession(job(mpi, "mpi:threads")) as session:
-        session.hello()
+    assert ("partitions" in load(libraries=[mpi]).transports[mpi.id].caps) is not is_old
+    with opened(job(mpi, "mpi:threads")) as session:
         if is_old:
             with pytest.raises(WorkerRefused, match=r"this library has none; MPI 4 has \(Open MPI 5, MPICH 4\)"):
                 session.measure("partitioned", bytes=8)
@@ -223,17 +191,14 @@ def test_partitioned_messages_where_the_library_has_them(mpi: Library) -> None:
                 options = asked(partitions=parts, threads=threads, arrived=arrived)
                 for size in (24, 48_000):
                     assert session.measure("partitioned", bytes=size, options=options, **FEW).verified
-        session.close()
 
 
 @pytest.mark.parametrize("mpi", [mpi for mpi in SHORT_MPIS if mpi.kind == "mpich"], ids=lambda mpi: mpi.id)
 def test_a_wrong_byte_of_a_partitioned_message_is_named(mpi: Library, tmp_path: Path) -> None:
     """Rank 0 waits for its message last, rank 1 once more for its answer."""
-    with WorkerSession(faulty(mpi, "mpi", "flip", tmp_path)) as session:
-        session.hello()
-        with pytest.raises(WorkerRefused, match=r"rank 0 got a corrupted message of 16 B from rank 1: byte 5 is"):
-            session.measure("partitioned", bytes=16, **FEW)
-        session.close()
+    wrong = pytest.raises(WorkerRefused, match=r"rank 0 got a corrupted message of 16 B from rank 1: byte 5 is")
+    with opened(faulty(mpi, "mpi", "flip", tmp_path)) as session, wrong:
+        session.measure("partitioned", bytes=16, **FEW)
 
 
 def test_a_wrong_byte_is_named_where_ranks_have_children() -> None:
@@ -257,12 +222,10 @@ def test_children_end_with_their_point() -> None:
 @EVERY_MPI
 def test_a_launch_has_one_sample_of_its_start(mpi: Library, tmp_path: Path) -> None:
     """The start of MPI was made 0.3 s longer."""
-    with WorkerSession(faulty(mpi, "mpi", "slow", tmp_path)) as session:
-        session.hello()
+    with opened(faulty(mpi, "mpi", "slow", tmp_path)) as session:
         first = session.measure("init", samples=1)
         again = session.measure("init", samples=1)
         launch = session.measure("init", samples=1, options=asked(**{"from": "launcher"}))
-        session.close()
     assert [len(row) for row in first.elapsed_ns] == [1, 1]
     assert min(first.elapsed_ns)[0] >= 300_000_000
     assert first.elapsed_ns == again.elapsed_ns
@@ -273,12 +236,10 @@ def test_a_launch_has_one_sample_of_its_start(mpi: Library, tmp_path: Path) -> N
 @EVERY_MPI
 def test_the_first_exchange_of_each_pair_is_that_of_the_launch(mpi: Library, tmp_path: Path) -> None:
     """It was made 0.3 s longer on each side, the second one was not."""
-    with WorkerSession(faulty(mpi, "mpi:startup", "first", tmp_path)) as session:
-        session.hello()
+    with opened(faulty(mpi, "mpi:startup", "first", tmp_path)) as session:
         first = session.measure("first", samples=1)
         again = session.measure("first", samples=1)
         pair = session.measure("first", samples=1, options=asked(pairs="one", source=1, target=0))
-        session.close()
     assert min(first.elapsed_ns)[0] >= 300_000_000
     assert first.elapsed_ns == again.elapsed_ns == pair.elapsed_ns
     assert first.counters["longest_ns"] == tuple(float(row[0]) for row in first.elapsed_ns)
