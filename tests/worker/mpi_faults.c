@@ -20,17 +20,12 @@ enum { TAG_OF_THREAD_1 = 17, STARTED_MAX = 1 << 14, FEW = 4 };
 static unsigned char *started[STARTED_MAX];
 static int started_count, completed_few = FEW;
 
-/* What follows the name of the fault, or NULL. */
-static const char *asked(const char *fault)
+/* What follows the name of the fault; NULL: there is another fault, or none. */
+static const char *has(const char *fault)
 {
     const char *words = getenv("HOCKNEY_MPI_FAULT");
     const size_t len = strlen(fault);
     return words != NULL && strncmp(words, fault, len) == 0 && strchr(" ", words[len]) != NULL ? words + len : NULL;
-}
-
-static int has(const char *fault)
-{
-    return asked(fault) != NULL;
 }
 
 static int is_rank(long rank)
@@ -50,7 +45,7 @@ static int strikes(const char *fault, int rank, int turn)
 static int is_wrong(const char *call, int tag, int count, MPI_Datatype type)
 {
     int bytes = 0;
-    const char *name = tag == MPI_ANY_TAG ? "any" : call, *rest = asked("wrong");
+    const char *name = tag == MPI_ANY_TAG ? "any" : call, *rest = has("wrong");
     const size_t len = strlen(name);
     if (rest == NULL || strncmp(rest + 1, name, len) != 0 || rest[1 + len] != ' ') {
         return 0;

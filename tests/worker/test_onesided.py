@@ -97,6 +97,7 @@ def test_atomic_operations_are_exact(transport: str, ranks: int) -> None:
     if ranks == 4:
         commands += [measure(pattern, 0, origins="half", window=3) for pattern in ATOMICS[2:]]
         commands += [measure(pattern, 808, origins="half") for pattern in ATOMICS[:2]]
+        commands += [measure("get_accumulate", 600_000, origins="all")]  # more than a block of each rank
     answers = measured(commands, "-t", transport, *shared(ranks))
     assert all(answer["verified"] for answer in answers)
     assert {answer["timed"] for answer in answers} == {"root", "slowest", *(["sources"] if ranks == 4 else [])}
@@ -115,8 +116,8 @@ FAULTS = [
 
 @pytest.mark.parametrize(("fault", "pattern", "op", "origins"), FAULTS)
 def test_a_wrong_atomic_operation_is_named(fault: str, pattern: str, op: str, origins: str) -> None:
-    swap = {"succeed": "no"} if op == "no_op" else {}
-    options: dict[str, object] = swap if pattern == "compare_and_swap" else {"op": op}
+    swap: dict[str, object] = {"succeed": "no"} if op == "no_op" else {}
+    options = swap if pattern == "compare_and_swap" else {"op": op}
     commands = [measure(pattern, 64 if pattern.endswith("accumulate") else 0, origins=origins, target=2, **options)]
     env = {"HOCKNEY_FAULT": f"{fault} 0 0"}
     answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", *shared(4), env=env)

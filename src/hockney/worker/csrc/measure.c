@@ -284,7 +284,8 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     }
     hk_watch_disarm(bench->watch);
     free(run.reqs);
-    if (status != HK_ERR_PEER) { /* else this rank ends: threads of the pattern may still use it */
+    bench->left = status == HK_ERR_PEER ? run.state : NULL;
+    if (bench->left == NULL) {
         free(run.state);
     }
     if (status != HK_OK && status != HK_ERR_CORRUPT) {

@@ -15,6 +15,7 @@ typedef struct hk_bench {
     hk_watch_t *watch;
     unsigned char *out, *in;
     size_t out_room, in_room;
+    void *left;          /* a pattern's state, which its threads may still use: this rank ends without the others */
     int ranks_here;      /* ranks that share the memory of this host */
     bool oversubscribed; /* more ranks than CPUs: no pace, as it would measure time slices */
 } hk_bench_t;

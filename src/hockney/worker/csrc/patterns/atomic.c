@@ -128,18 +128,20 @@ static inline hk_status_t atomic_windows(hk_run_t *run, uint64_t reps, const boo
     unsigned char *const fetched = run->in + stride;
     const unsigned char *local = run->out, *compare = run->out + stride;
     const int target = state->target;
+    size_t turned = state->count & 1;
     for (uint64_t i = 0; i < windows; i++) {
         HK_TRY(begins ? epoch->begin(ctx, epoch) : HK_OK);
         size_t at = 0;
         for (uint64_t k = 0; k < window; k++) {
             if (swaps) {
-                const size_t turned = (state->count + (is_batch ? k : i)) & 1;
                 local = run->out + turned * stride;
                 compare = run->out + (1 - turned) * stride;
+                turned ^= is_batch;
             }
             HK_TRY(atomic->start(ctx, atomic, target, run->in + at, local + at, compare + at, fetched + at));
             at = at + bytes < end ? at + bytes : 0;
         }
+        turned ^= !is_batch;
         HK_TRY(epoch->end(ctx, epoch));
     }
     state->count += reps;
