@@ -79,10 +79,6 @@ class Pair:
     def is_rate(self) -> bool:
         return int(self.options.get("window", "1")) > 1
 
-    def own_size(self, size: int) -> int:
-        """hockney counts a block where the tool counts the blocks of all ranks."""
-        return size // _RANKS if self.series.differs.startswith("size:") else size
-
     def time_of(self, answer: MeasureAnswer) -> float:
         """The ranks' times as the tool combines them."""
         whose, ranks = answer.timed, [sum(times) for times in answer.elapsed_ns]
@@ -209,7 +205,7 @@ def _contest(place: Place, pair: Pair) -> Contest:
 
     def ours() -> Measured:
         with place.worker(pair.transport) as session:
-            shots = [(size, Shot(pair.own_size(size), repetitions, 1, repetitions // 10)) for size in pair.sizes]
+            shots = [(size, Shot(size, repetitions, 1, repetitions // 10)) for size in pair.sizes]
             options = tuple(pair.options.items())
             return {size: pair.time_of(measure(session, pair.series.pattern, shot, options)) for size, shot in shots}
 

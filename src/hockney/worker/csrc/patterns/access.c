@@ -2,13 +2,13 @@
 
 #include <stdio.h>
 
-#include "../sync.h"
 #include "distance.h"
 #include "flow.h"
+#include "pure.h"
 #include "puts.h"
 #include "roles.h"
 
-enum { PURE_WINDOWS = 20, PLACES_OF_BATCH = 64 };
+enum { PLACES_OF_BATCH = 64 };
 
 /* One rank that this one accesses, and where the data go: in `in` there (puts), or here (gets). */
 typedef struct access_target {
@@ -185,22 +185,23 @@ hk_status_t hk_access_repeat(hk_run_t *run, uint64_t reps)
 
 /* ---- before and after -------------------------------------------------------------------------------------------- */
 
+static hk_status_t access_loop_pure(hk_run_t *run, uint64_t reps)
+{
+    return access_loop_windows(run, reps, false);
+}
+
 /* What one window takes by itself; of quiet with blocking operations, as in osu_oshm_put_overlap. */
 static hk_status_t access_time_pure(hk_run_t *run)
 {
     access_state_t *state = run->state;
-    hk_ctx_t *ctx = run->ctx;
+    const hk_transport_t *tp = run->ctx->tp;
     hk_status_t (*const start)(hk_ctx_t *, int, void *, const void *, size_t) = state->start;
     if (state->epoch.kind == HK_EPOCH_QUIET) {
-        state->start = access_kind(run)->reads ? ctx->tp->get : ctx->tp->put;
+        state->start = access_kind(run)->reads ? tp->get : tp->put;
     }
-    HK_TRY(hk_sync(ctx));
-    HK_TRY(access_loop_windows(run, PURE_WINDOWS / 4, false));
-    const uint64_t start_ns = ctx->tp->now_ns(ctx);
-    HK_TRY(access_loop_windows(run, PURE_WINDOWS, false));
-    state->pure_ns = (ctx->tp->now_ns(ctx) - start_ns) / PURE_WINDOWS;
+    HK_TRY(hk_time_pure(run, access_loop_pure, &state->pure_ns));
     state->start = start;
-    return hk_sync(ctx);
+    return HK_OK;
 }
 
 /* Lists of ranks, each once. */

@@ -5,17 +5,15 @@
 #include <stdio.h>
 
 // clang-format off
-#define ATOMIC_TYPE_WORD(name, word, bytes) "|" word
-#define ATOMIC_OP_WORD(name, word) "|" word
 #define ATOMIC_OPTIONS                                                                                         \
     HK_ROLES_OPTIONS,                                                                                          \
     {"origins", "one|half|all", 0, 0, 0,                                                                       \
      "who acts: the source; each rank of the first half on one of the second; or all, on the same elements"},  \
     {"window", NULL, 0, 0, 1024, "operations that complete together; 0: those of a batch"},                    \
     {"sync", HK_SYNC_STARTED, 0, 0, 0, HK_SYNC_HELP},                                                          \
-    {"dtype", &"" HK_TYPES_(ATOMIC_TYPE_WORD)[1], HK_UINT64, 0, 0, "the type of elements"}
+    {"dtype", HK_TYPE_WORDS, HK_UINT64, 0, 0, "the type of elements"}
 #define ATOMIC_OPTION_OP                                                                                       \
-    {"op", &"" HK_REDUCTIONS_(ATOMIC_OP_WORD) "|replace|no_op|inc"[1], HK_SUM, 0, 0,                                   \
+    {"op", &"" HK_REDUCTIONS_(HK_REDUCTION_WORD) "|replace|no_op|inc"[1], HK_SUM, 0, 0,                        \
      "what happens to an element; no_op: only fetched; inc: 1 is added by the library's own call"}
 // clang-format on
 
@@ -56,11 +54,6 @@ static size_t atomic_grain(const hk_run_t *run)
     return run->pattern->unsized ? 0 : hk_type_bytes[run->option[HK_ATOMIC_TYPE]];
 }
 
-static bool atomic_is_real(hk_type_t type)
-{
-    return type >= HK_FLOAT32;
-}
-
 static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
 {
     const hk_transport_t *tp = run->ctx->tp;
@@ -72,10 +65,10 @@ static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
         snprintf(why, len, "there is no %s of %s", hk_reduction_names[atomic.update], type);
     } else if (atomic.update == HK_UPDATE_NO_OP && !hk_fetches(atomic.kind)) {
         snprintf(why, len, "op=no_op only fetches, and accumulate fetches nothing: use get_accumulate");
-    } else if (hk_is_single(atomic.kind) && atomic_is_real(atomic.type) && atomic.kind == HK_ATOMIC_COMPARE_AND_SWAP) {
+    } else if (hk_is_single(atomic.kind) && hk_is_real(atomic.type) && atomic.kind == HK_ATOMIC_COMPARE_AND_SWAP) {
         snprintf(why, len, "compare_and_swap is of integers, not of %s", type);
     } else if (hk_atomic_by_all(run) && hk_fetches(atomic.kind) &&
-               (atomic_is_real(atomic.type) || hk_type_bytes[atomic.type] < 4)) {
+               (hk_is_real(atomic.type) || hk_type_bytes[atomic.type] < 4)) {
         snprintf(why, len, "what all ranks fetch is checked with integers of 4 or 8 bytes, not with %s", type);
     } else if (run->option[HK_ATOMIC_ORIGINS] != HK_ORIGINS_ONE && run->option[HK_ROLE_SOURCE] != 0) {
         snprintf(why, len, "source is of origins=one");

@@ -5,6 +5,7 @@
  * needs help takes as long as the target computes. */
 #include "delay.h"
 #include "epoch.h"
+#include "pure.h"
 #include "roles.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "../sync.h"
 
 enum { PASSIVE_SYNC = HK_ROLE_TARGET + 1, PASSIVE_BUSY, PASSIVE_DELAY_US, PASSIVE_UNTIL };
-enum { PASSIVE_PURE_CALLS = 20, PASSIVE_COMPLETE = 1 };
+enum { PASSIVE_COMPLETE = 1 };
 
 typedef struct passive_state {
     hk_epoch_t epoch;
@@ -97,20 +98,11 @@ static hk_status_t passive_repeat(hk_run_t *run, uint64_t reps)
     return passive_target(run, reps, false);
 }
 
-/* What a repetition takes while the target waits: its own time, which is the source's, too. */
-static hk_status_t passive_time_pure(hk_run_t *run)
+/* The target waits: its time is the source's, too. */
+static hk_status_t passive_loop_pure(hk_run_t *run, uint64_t reps)
 {
-    passive_state_t *state = run->state;
-    hk_ctx_t *ctx = run->ctx;
-    uint64_t start_ns = 0;
-    const bool is_source = ctx->rank == hk_source(run->option);
-    HK_TRY(hk_sync(ctx));
-    for (int i = -PASSIVE_PURE_CALLS / 4; i < PASSIVE_PURE_CALLS; i++) {
-        start_ns = i == 0 ? ctx->tp->now_ns(ctx) : start_ns;
-        HK_TRY(is_source ? passive_source(run, 1, false) : passive_target(run, 1, false));
-    }
-    state->pure_ns = (ctx->tp->now_ns(ctx) - start_ns) / PASSIVE_PURE_CALLS;
-    return HK_OK;
+    return run->ctx->rank == hk_source(run->option) ? passive_source(run, reps, false)
+                                                    : passive_target(run, reps, false);
 }
 
 static hk_status_t passive_prepare(hk_run_t *run)
@@ -128,7 +120,7 @@ static hk_status_t passive_prepare(hk_run_t *run)
                                 .memory = run->in};
     HK_TRY(hk_epoch_make(ctx, &state->epoch));
     if (run->option[PASSIVE_BUSY] != 0) {
-        HK_TRY(hk_epoch_keep(ctx, &state->epoch, passive_time_pure(run)));
+        HK_TRY(hk_epoch_keep(ctx, &state->epoch, hk_time_pure(run, passive_loop_pure, &state->pure_ns)));
         const uint64_t asked_ns = (uint64_t)run->option[PASSIVE_DELAY_US] * 1000;
         state->delay_ns = asked_ns > 0 ? asked_ns : state->pure_ns;
     }
