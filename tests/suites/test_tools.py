@@ -196,7 +196,7 @@ def test_a_whole_tool_is_short() -> None:
     assert suite.time_s <= 300
     assert suite.precision == 0.05
     assert len(suite.series) == len(tools()["osu"].benchmarks)
-    assert {len(series.bytes) for series in suite.series} <= {1, 3, 4}
+    assert max(len(series.bytes) for series in suite.series) == 4
     program = find_suite("imb-ext")
     assert [series.pattern for series in program.series].count("put") == 1
     assert len(program.series) == len(IMB["EXT"])
