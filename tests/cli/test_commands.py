@@ -54,10 +54,13 @@ def test_the_examples_of_completion_work_in_a_new_home(tmp_path: Path, fake: Fak
         subprocess.run(["sh", "-c", example], env=there, check=True)
         written = tmp_path / example.partition("~/")[2]
         assert "_HOCKNEY_COMPLETE" in written.read_text()
-        if "bash" in example:  # where names end words at blanks alone
-            script = f'. {written}; printf %s "$COMP_WORDBREAKS"'
-            done = subprocess.run(["bash", "-c", f"COMP_WORDBREAKS=' :@='; {script}"], capture_output=True, check=True)
-            assert done.stdout == b" ="
+        if "bash" in example:  # which breaks mpi@openmpi:r into five words, and gives the last to replace
+            line = "hockney run pingpong -t mpi@openmpi:r"
+            answer = "env() { [[ $1 = *$'\\nmpi@openmpi:r' ]] && printf 'plain,mpi@openmpi:%s\\n' rma ready; }"
+            asked = "_hockney_whole_words hockney; printf '%s ' \"${COMPREPLY[@]}\""
+            script = f". {written}; {answer}; COMP_LINE='{line}' COMP_POINT={len(line)}; {asked}"
+            done = subprocess.run(["bash", "-c", script], capture_output=True, check=True)
+            assert done.stdout == b"rma ready "
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])

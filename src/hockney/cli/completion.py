@@ -10,6 +10,19 @@ from hockney.cli.common import OneOf, command
 from hockney.render.json import print_json
 
 _SHELLS = ("bash", "zsh", "fish")
+# bash breaks a name such as mpi@openmpi:rma into words, and replaces only the last of them.
+_WHOLE_WORDS = r"""
+_hockney_whole_words() {
+    local -a COMP_WORDS
+    read -ra COMP_WORDS <<< "${COMP_LINE:0:COMP_POINT}"
+    [[ ${COMP_LINE:COMP_POINT-1:1} != ' ' ]] || COMP_WORDS+=('')
+    local COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) breaks=${COMP_WORDBREAKS//[^:@]/}
+    local word=${COMP_WORDS[COMP_CWORD]}
+    _hockney_completion "$@"
+    [[ -z $breaks ]] || COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[$breaks]}"}"}")
+}
+complete -o nosort -F _hockney_whole_words hockney
+"""
 
 
 @command(
@@ -34,8 +47,8 @@ def completion(shell: str, *, as_json: bool, store: Path | None) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # click allows only these three shells
     script = kind(hockney, {}, "hockney", "_HOCKNEY_COMPLETE").source()
-    if shell == "bash":  # else a word ends at a colon and at "@", which names such as mpi@openmpi:rma contain
-        script += "COMP_WORDBREAKS=${COMP_WORDBREAKS//[:@]/}\n"
+    if shell == "bash":
+        script = script.rstrip("\n") + _WHOLE_WORDS
     if as_json:
         print_json("completion", {"shell": shell, "script": script})
     else:

@@ -182,8 +182,9 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
     a rate, so it begins without one: ("rate_hz", "0"). `distances=FILE` is ("distances", "+1-1").
     """
     pairs = dict(parse_pair("an option", word) for word in words)
-    if Path(pairs.get("distances", "")).is_file():
-        pairs["distances"] = _distances(Path(pairs["distances"]))
+    distances = pairs.get("distances", "+1")
+    if not re.fullmatch(r"[+\-\d]+", distances) and Path(distances).is_file():  # a long list is no name of a file
+        pairs["distances"] = _distances(Path(distances))
     rate, deadline = pairs.pop("rate", None), pairs.pop("deadline", None)
     if (rate == "max") != (deadline is not None):
         raise UsageError("rate=max and deadline belong together: write for example -o rate=max -o deadline=1ms")

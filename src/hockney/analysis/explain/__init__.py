@@ -42,7 +42,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("slower than its parts", "collectives and their parts", pattern_pairs.slower_than_parts, "guidelines"),
 )
 # What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these,
-# but for a `paired_ratio`: that of two measurements of the same round, in which both had the same load.
+# but for what is `is_paired`: its factor is of measurements of the same rounds, in which both had the same load.
 _OF_LOAD = frozenset(
     ("outliers", "bimodal", "slow size", "drift", "cache limit", "duplex limit", "slower than its parts")
 )
@@ -131,8 +131,8 @@ def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Find
         return findings
     seen = {"seen": busy.cause}
     told = [each for each in findings if each.code not in _OF_LOAD]
-    told += [replace(each, facts={**each.facts, **seen}) for each in findings if "paired_ratio" in each.facts]
-    explained = [each for each in findings if each.code in _OF_LOAD and "paired_ratio" not in each.facts]
+    told += [replace(each, facts={**each.facts, **seen}) for each in findings if each.facts.get("is_paired")]
+    explained = [each for each in findings if each.code in _OF_LOAD and not each.facts.get("is_paired")]
     if explained:
         kinds = Counter(finding.code for finding in explained)
         facts = {"explained": [f"{code} ({count})" for code, count in kinds.items()], "findings": len(explained)}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hockney.analysis.explain.curve import MeasuredCurve, Options, Reading, is_like, subject_of
 from hockney.analysis.explain.thresholds import own_command
-from hockney.analysis.finding import Absence, Finding, NotChecked
+from hockney.analysis.finding import Absence, Finding, NotChecked, load_of
 from hockney.errors import Fix
 from hockney.machine.files import rows_of
 from hockney.model import pattern_text
@@ -148,16 +148,24 @@ def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
     made = [*_by_algorithm(reading), *_barriers(reading)]
     if not made:
         return NotChecked(Absence.NOT_MEASURED, why="two algorithms")
-    slower: dict[tuple[str, str], list[_Made]] = {}
+    is_busy = load_of(reading.warnings) is not None
+    slower: dict[tuple[str, str, bool], list[_Made]] = {}
     for point in made:
-        if point.ratio.low > _SLOWER:
-            slower.setdefault((point.curve.transport, point.curve.name), []).append(point)
-    return [_finding(points, reading) for points in slower.values()]
+        if point.ratio.low > _SLOWER:  # beside a load, what is sure is not told with what is not
+            slower.setdefault((point.curve.transport, point.curve.name, is_busy and point.is_sure), []).append(point)
+    return [_finding(points, reading, is_paired=is_paired) for (*_, is_paired), points in slower.items()]
 
 
-def _finding(points: list[_Made], reading: Reading) -> Finding:
-    """The largest factor that is certain, and all sizes around it at which the same algorithm is faster."""
-    worst = max(points, key=lambda point: (point.is_sure, point.ratio.low))
+def _finding(points: list[_Made], reading: Reading, *, is_paired: bool) -> Finding:
+    """The largest factor that is certain, and all sizes around it at which the same algorithm is faster.
+
+    `is_paired`: the factors are those of the rounds that measured both.
+    """
+
+    def ratio_of(point: _Made) -> Estimate:
+        return point.paired if is_paired and point.paired else point.ratio
+
+    worst = max(points, key=lambda point: (point.is_sure, ratio_of(point).low))
     curve = worst.curve
     alike = [point for point in points if (point.algorithm, point.is_sure) == (worst.algorithm, worst.is_sure)]
     by_it = {point.bytes for point in alike if point.curve == curve}
@@ -174,12 +182,12 @@ def _finding(points: list[_Made], reading: Reading) -> Finding:
         "parts": worst.parts,
         **({"algorithm": worst.algorithm} if worst.algorithm else {}),
         "parts_ns": worst.parts_ns,
-        "slower_ratio": worst.ratio,
-        **({"paired_ratio": worst.paired} if worst.is_sure else {}),
+        "slower_ratio": ratio_of(worst),
+        **({"is_paired": True} if is_paired else {}),
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
     fix = _choose(curve, reading.launchers.get(curve.transport, ""))
-    return Finding("slower than its parts", subject_of(curve, slow), facts, "", fix, worst.ratio.value - 1)
+    return Finding("slower than its parts", subject_of(curve, slow), facts, "", fix, ratio_of(worst).value - 1)
 
 
 def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:
