@@ -181,6 +181,7 @@ def test_on_hosts_all_take_part() -> None:
         ("IMB-MPI2", "unknown benchmark of Intel MPI Benchmarks 2021.11 'IMB-MPI2': did you mean 'IMB-MPI4'?"),
         ("osu_xccl_bw", "osu_xccl_bw is not in hockney: it needs memory of GPUs"),
         ("IMB-MPI1-GPU", "IMB-MPI1-GPU is not in hockney: it needs memory of GPUs"),
+        ("IMB:bidir_put", "IMB:bidir_put is IMB-EXT:Bidir_Put or IMB-RMA:Bidir_put: write one of them"),
     ],
 )
 def test_a_wrong_name_gets_the_nearest(word: str, sentence: str) -> None:

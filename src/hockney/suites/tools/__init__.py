@@ -92,9 +92,14 @@ class Tool(BaseModel):
         return word.lower().startswith((f"{self.name}_", f"{self.name}-", f"{self.name}:"))
 
     def benchmark(self, word: str) -> NamedSeries | None:
-        """The benchmark of a name, in any case; of several programs' the first."""
-        name = self.words.get(word) or {each.lower(): name for each, name in self.words.items()}.get(word.lower())
-        return self.benchmarks[name] if name else None
+        """The benchmark of a name, in any case; without a program that of IMB-MPI1. Raises UsageError for several."""
+        names = {name: (name, re.sub("-.*:", ":", name)) for name in self.benchmarks}
+        alike = [name for name in names if word in names[name]]
+        alike = alike or [name for name in names if word.lower() in map(str.lower, names[name])]
+        found = [name for name in alike if "MPI1" in name] or alike
+        if len(found) > 1:
+            raise UsageError(f"{word} is {' or '.join(found)}: write one of them")
+        return self.benchmarks[found[0]] if found else None
 
 
 @functools.cache
