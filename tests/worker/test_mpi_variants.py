@@ -151,6 +151,18 @@ def test_more_persistent_requests_than_are_kept(mpi: Library) -> None:
 
 
 @EVERY_MPI
+def test_uneven_blocks_of_fresh_data_where_the_warm_up_uses_all(mpi: Library) -> None:
+    """All ranks make as many calls as the others, of as many copies as fill the caches."""
+    with opened(job(mpi, "mpi:persistent", ranks=3)) as session:
+        for pattern in ("gatherv", "scatterv", "allgatherv", "reduce_scatter"):
+            for counts in ("linear", "one-big"):
+                options = [("counts", counts), ("data", "fresh")]
+                answer = session.measure(pattern, bytes=1 << 20, warmup=0, samples=2, timeout_s=60, options=options)
+                assert answer.verified
+                assert answer.warmup == 16
+
+
+@EVERY_MPI
 @pytest.mark.full
 def test_persistent_requests_are_made_before_the_first_sample(mpi: Library) -> None:
     asked = (("oneway", ("window", "64")), ("robpush", ("buffers", "2")), ("pushfarm", ("in_flight", "3")))

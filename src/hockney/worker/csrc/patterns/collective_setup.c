@@ -114,12 +114,22 @@ static bool is_composed(const hk_setup_t *setup)
     return setup->algorithm != NULL && setup->algorithm->parts[0] != HK_NO_OPERATION;
 }
 
+/* What a rank gives or gets if blocks are equal. */
+static size_t even_bytes(const hk_setup_t *setup, hk_data_t data)
+{
+    const size_t blocks = data == HK_DATA_BLOCKS ? (size_t)setup->blocks : 1;
+    return data == HK_DATA_NOTHING ? 0 : whole_lines(blocks * setup->call.bytes);
+}
+
 /* Fresh data: as many copies as are twice as large as the last cache. OpenSHMEM may write into `in` before its rank has
  * entered the call, so `in` must not be in use by the previous call. Two are enough where every rank has left the
- * previous call before any enters the next but one. All its ranks have `in` in the same place, on any host. */
-static uint64_t copies_of(const hk_run_t *run, const hk_setup_t *setup, size_t each_bytes)
+ * previous call before any enters the next but one. All its ranks have `in` in the same place, and where a warm-up uses
+ * all copies, all ranks have as many: whatever the sizes of their blocks, and on any host. */
+static uint64_t copies_of(const hk_run_t *run, const hk_setup_t *setup)
 {
     const hk_transport_t *tp = run->ctx->tp;
+    const hk_operation_t operation = setup->asked.operation;
+    const bool is_shared = tp->writes_early || (tp->caps & HK_CAP_KEEPS) != 0;
     const bool writes_early = tp->writes_early && (setup->algorithm == NULL || is_composed(setup));
     long cache_bytes = CACHE_BYTES;
     if (setup->asked.fresh == 0) {
@@ -130,8 +140,9 @@ static uint64_t copies_of(const hk_run_t *run, const hk_setup_t *setup, size_t e
     }
 #ifdef _SC_LEVEL3_CACHE_SIZE
     const long last_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    cache_bytes = tp->writes_early || last_bytes <= 0 ? CACHE_BYTES : last_bytes;
+    cache_bytes = is_shared || last_bytes <= 0 ? CACHE_BYTES : last_bytes;
 #endif
+    const size_t each_bytes = even_bytes(setup, hk_gives[operation]) + even_bytes(setup, hk_gets[operation]);
     const size_t needed = 2 * (size_t)cache_bytes / (each_bytes > 0 ? each_bytes : 1);
     return needed < 2 ? 2 : needed > COPIES_MAX ? COPIES_MAX : needed;
 }
@@ -167,7 +178,7 @@ void hk_set_up(const hk_run_t *run, hk_setup_t *setup_p)
     const size_t in_lines = whole_lines(setup_p->in_bytes);
     setup_p->out_stride = whole_lines(setup_p->out_bytes);
     setup_p->in_stride = in_lines + (is_composed(setup_p) ? work_bytes : 0); /* the library may write there, too */
-    setup_p->copies = copies_of(run, setup_p, setup_p->out_stride + setup_p->in_stride);
+    setup_p->copies = copies_of(run, setup_p);
     setup_p->work_at = is_composed(setup_p) ? in_lines : setup_p->copies * in_lines;
     setup_p->in_room = setup_p->copies * setup_p->in_stride + (is_composed(setup_p) ? 0 : work_bytes);
     setup_p->own_bytes = own_bytes_of(run->ctx, setup_p);
