@@ -66,6 +66,15 @@ def test_the_plain_transport_names_the_variant_for_puts(mpi: Library) -> None:
 
 
 @EVERY_MPI
+def test_blocks_of_more_neighbours_than_ranks_count_too(mpi: Library) -> None:
+    """Places of the last ones are beyond 32 bits."""
+    options = (("algorithm", "native"), ("distances", "+1" * 64))
+    fits, wraps = (Point(mpi.id, "neighbor_alltoallv", 2, size, options) for size in (1 << 24, 1 << 25))
+    why = "mpi has no neighbor_alltoallv of 33554432 B in 64 blocks: counts are 32 bits wide"
+    assert load(libraries=[mpi]).obstacles([fits, wraps]) == {wraps: why}
+
+
+@EVERY_MPI
 @EVERY_TRANSPORT
 def test_every_pattern(mpi: Library, transport: str) -> None:
     with WorkerSession(job(mpi, transport)) as session:

@@ -372,8 +372,8 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     hk_status_t (*barrier)(hk_ctx_t *ctx);
 
     /* Whether the transport's own implementation can do this call; if not, why[0..len) holds what it lacks, to
-     * complete "NAME has no …". Without a job: only operation, form, type, reduction, size, bytes and in_place count.
-     * Optional: absent means that it has none. */
+     * complete "NAME has no …". Without a job: only operation, form, type, reduction, size, bytes, in_place and
+     * near.count count. Optional: absent means that it has none. */
     bool (*has_call)(const struct hk_transport *tp, const struct hk_call *call, char *why, size_t len);
 
     /* The room that the call needs at `own`. The caller gives it, all zeros and aligned as by malloc: a rank without

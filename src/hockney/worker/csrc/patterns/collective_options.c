@@ -56,6 +56,7 @@ hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked)
                        .first = ctx->rank - rank,
                        .root = (int)asked->root,
                        .in_place = asked->in_place != 0,
+                       .near.count = (int)asked->distances,
                        .is_met = asked->start != HK_START_STREAM,
                        .bytes = asked->vector_bytes > 0 ? mean : run->bytes};
 }

@@ -173,7 +173,8 @@ MPI_Op hk_mpi_op(hk_reduction_t reduction)
 bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why, size_t len)
 {
     const char *name = hk_operation_names[call->operation];
-    const int blocks = hk_is_a(call->operation, HK_UNEVEN) ? call->size : 1; /* places count from the first one */
+    const int most = call->near.count > call->size ? call->near.count : call->size;
+    const int blocks = hk_is_a(call->operation, HK_UNEVEN) ? most : 1; /* places count from the first one */
     (void)tp;
     if (call->form == HK_PERSISTENT && !HK_MPI_4) {
         (void)snprintf(why, len, "persistent %s: that needs MPI 4 (Open MPI 5, MPICH 4)", name);
@@ -192,7 +193,7 @@ bool hk_mpi_has_call(const hk_transport_t *tp, const hk_call_t *call, char *why,
                        hk_type_names[call->type]);
         return false;
     }
-    (void)snprintf(why, len, "%s of %zu B on %d ranks: counts are 32 bits wide", name, call->bytes, call->size);
+    (void)snprintf(why, len, "%s of %zu B in %d blocks: counts are 32 bits wide", name, call->bytes, most);
     return call->bytes <= (size_t)(INT_MAX / (blocks > 1 ? blocks : 1));
 }
 
