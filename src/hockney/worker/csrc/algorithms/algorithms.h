@@ -41,7 +41,7 @@ typedef enum hk_sizes { HK_SIZES_ANY, HK_SIZES_EVEN, HK_SIZES_POWER_OF_TWO } hk_
     X("linear", hk_reduce_linear, ONE, PAIR, ANY)                                          \
     X("chain", hk_reduce_chain, TWO, PAIR, ANY)                                           \
     X("rabenseifner", hk_reduce_rabenseifner, TWO, PAIR, ANY)                             \
-    P("allreduce", ALLREDUCE, NO_OPERATION, ONE)
+    P("allreduce", ALLREDUCE, NO_OPERATION, NONE)
 #define HK_ALLREDUCE_ALGORITHMS(X, P)                                                            \
     X("doubling", hk_allreduce_doubling, ONE, PAIR, ANY)                                   \
     X("ring", hk_allreduce_ring, ONE, PAIR, ANY)                                           \

@@ -81,9 +81,6 @@ static void connect(const hk_call_t *call, sequence_t *sequence)
     case HK_BARRIER:
         first->out = call->in + sizeof(uint64_t);
         break;
-    case HK_REDUCE:
-        first->in = is_root ? call->in : call->work;
-        break;
     case HK_ALLREDUCE:
     case HK_ALLGATHER:
     case HK_ALLGATHERV:
