@@ -133,14 +133,19 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
                  asked->vector_bytes, size, least_bytes);
         return false;
     }
+    if (asked->vector_bytes > 0 && asked->counts != HK_COUNTS_EQUAL) {
+        snprintf(why, len, "bytes_of=vector cuts a vector into equal blocks: leave out it or counts=");
+        return false;
+    }
     for (int64_t i = 0; i < asked->distances; i++) {
         if (run->list[i] % size == 0) {
             snprintf(why, len, "distances=%+d leads from a rank of %d to itself", (int)run->list[i], size);
             return false;
         }
     }
-    if (asked->distances > 0 && (run->option[HK_GRID_NX] != 0 || run->option[HK_GRID_NY] != 0)) {
-        snprintf(why, len, "ranks with distances= form no grid: leave nx= and ny= out");
+    const int64_t *grid = run->option;
+    if (asked->distances > 0 && (grid[HK_GRID_NX] != 0 || grid[HK_GRID_NY] != 0 || grid[HK_GRID_NZ] != 1)) {
+        snprintf(why, len, "ranks with distances= form no grid: leave nx=, ny= and nz= out");
         return false;
     }
     hk_ctx_t group = *run->ctx;
