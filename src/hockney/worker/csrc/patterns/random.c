@@ -8,7 +8,7 @@
 
 enum { RANDOM_WAY, RANDOM_TIME };
 enum { RANDOM_ONE_WAY, RANDOM_TWO_WAY, RANDOM_RING };
-enum { RANDOM_PERIOD = 64, RANDOM_PAIRS = 4096 };
+enum { RANDOM_PERIOD = 64, RANDOM_PERIOD_LEAST = 8, RANDOM_PAIRS = 4096 };
 enum { RANDOM_SEED = 1, RANDOM_PLACES = 8 }; /* where the messages of a repetition are received, in turn */
 
 /* What a rank does in a step. In a ring it receives from another rank than it sends to. */
@@ -23,11 +23,11 @@ typedef struct random_state {
     random_step_t step[];            /* then, of a ring, room for the order of all ranks */
 } random_state_t;
 
-/* Of many ranks few repetitions are drawn, as every rank draws the pairs of all. */
+/* Of many ranks few repetitions are drawn, as every rank draws the pairs of all; but no single one decides. */
 static uint64_t random_period(const hk_ctx_t *ctx)
 {
     const int most = RANDOM_PAIRS / ctx->size;
-    return most > RANDOM_PERIOD ? RANDOM_PERIOD : most > 1 ? (uint64_t)most : 1;
+    return most > RANDOM_PERIOD ? RANDOM_PERIOD : most > RANDOM_PERIOD_LEAST ? (uint64_t)most : RANDOM_PERIOD_LEAST;
 }
 
 /* ---- the draws --------------------------------------------------------------------------------------------------- */
