@@ -149,7 +149,7 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
     ("gatherv", 8, {"algorithm": "gatherv"}, "algorithm=gatherv is gatherv itself: use algorithm=native"),
     ("neighbor_alltoall", 8, {"nx": 2}, "3 ranks"),
     ("neighbor_alltoall", 8, {"distances": "+1-3"}, "distances=-3 leads from a rank of 3 to itself"),
-    ("reduce_scatter", 24, {"bytes_of": "vector", "counts": "linear"}, "into equal blocks: leave out it or counts="),
+    ("reduce_scatter", 24, {"bytes_of": "vector", "counts": "linear"}, "into equal blocks: leave out bytes_of= or counts="),
     *(("neighbor_alltoall", 8, {"distances": "+1", name: 3}, "form no grid: leave nx=, ny= and nz= out")
       for name in ("nx", "ny", "nz")),
 ]  # fmt: skip

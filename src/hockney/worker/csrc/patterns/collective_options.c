@@ -134,7 +134,7 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
         return false;
     }
     if (asked->vector_bytes > 0 && asked->counts != HK_COUNTS_EQUAL) {
-        snprintf(why, len, "bytes_of=vector cuts a vector into equal blocks: leave out it or counts=");
+        snprintf(why, len, "bytes_of=vector cuts a vector into equal blocks: leave out bytes_of= or counts=");
         return false;
     }
     for (int64_t i = 0; i < asked->distances; i++) {
