@@ -92,6 +92,15 @@ def test_ranks_start_together_on_compared_clocks() -> None:
         assert all(late <= 3 for late in answer["counters"]["late_starts"])
 
 
+def test_a_message_that_fails_before_the_samples_ends_the_job() -> None:
+    """Rank 0 waits for the next one: nobody can ask it. Rank 1 ends long before the time limit."""
+    env = {"HOCKNEY_FAULT": "fail 1 8"}
+    commands = [measure("bcast", 1000, start="window", timeout_s=120)]
+    answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", *shared(), env=env, limit_s=60)
+    assert [(answer["kind"], answer["rank"]) for answer in answers] == [("lost", 1)]
+    assert done.returncode == 15, done.stderr
+
+
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_reductions_of_every_type(ranks: int) -> None:
     names = [name for name, options in OPTIONS.items() if "op" in options]

@@ -100,12 +100,13 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
             fill(run, &result->plan, TIMED_SEED);
             status = pattern->prepare != NULL ? pattern->prepare(run) : HK_OK;
             is_prepared = status == HK_OK;
-            status = hk_control_agree(bench->control, status);
+            status = status == HK_ERR_PEER ? status : hk_control_agree(bench->control, status);
         }
-        if (status != HK_OK && is_prepared && pattern->finish != NULL) {
+        const bool goes_on = status != HK_OK && status != HK_ERR_PEER; /* with another point; see run_point */
+        if (goes_on && is_prepared && pattern->finish != NULL) {
             (void)pattern->finish(run); /* another rank has failed */
         }
-        if (status != HK_OK) {
+        if (goes_on) {
             hk_bench_free(bench); /* on all ranks, to keep memory symmetric */
         }
     }

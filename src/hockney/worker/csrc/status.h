@@ -21,6 +21,12 @@ typedef enum hk_status {
         }                                                                                                              \
     } while (0)
 
+/* Of messages that other ranks may still wait for: after an error this rank cannot go on with them, and must end. */
+static inline hk_status_t hk_unless_broken(hk_status_t status)
+{
+    return status == HK_OK ? HK_OK : HK_ERR_PEER;
+}
+
 /* Exit codes of the worker, which the control plane reads. */
 enum {
     HK_EXIT_OK = 0,

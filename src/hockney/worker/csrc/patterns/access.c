@@ -243,7 +243,7 @@ hk_status_t hk_access_prepare(hk_run_t *run)
     HK_TRY(hk_epoch_make(run->ctx, &state->epoch));
     state->is_plain = access_is_plain(run);
     state->computes = access_option(run, HK_ACCESS_OVERLAP) != 0;
-    return state->computes ? hk_epoch_keep(run->ctx, &state->epoch, access_time_pure(run)) : HK_OK;
+    return state->computes ? hk_unless_broken(access_time_pure(run)) : HK_OK;
 }
 
 hk_status_t hk_access_finish(hk_run_t *run)

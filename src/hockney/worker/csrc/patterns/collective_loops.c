@@ -260,7 +260,7 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
     state->operate = is_split ? operate_split : operate_whole;
     state->arrivals = (uint64_t)(unsigned)run->ctx->rank << 32;
     if (asked->overlap != 0) {
-        HK_TRY(hk_time_pure(run, streams ? loop_stream : loop_after_barrier, &state->pure_ns));
+        HK_TRY(hk_unless_broken(hk_time_pure(run, streams ? loop_stream : loop_after_barrier, &state->pure_ns)));
         state->part_ns = state->pure_ns / ((uint64_t)asked->tests + 1);
         state->operate = operate_overlapped;
     }
@@ -269,7 +269,7 @@ hk_status_t hk_collective_prepare(hk_run_t *run)
                   : !streams                            ? loop_after_barrier
                   : is_split || state->setup.copies > 1 ? loop_stream
                                                         : loop_plain;
-    return asked->start == HK_START_WINDOW ? compare_clocks(run) : HK_OK;
+    return asked->start == HK_START_WINDOW ? hk_unless_broken(compare_clocks(run)) : HK_OK;
 }
 
 hk_status_t hk_collective_finish(hk_run_t *run)

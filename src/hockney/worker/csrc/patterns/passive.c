@@ -120,7 +120,7 @@ static hk_status_t passive_prepare(hk_run_t *run)
                                 .memory = run->in};
     HK_TRY(hk_epoch_make(ctx, &state->epoch));
     if (run->option[PASSIVE_BUSY] != 0) {
-        HK_TRY(hk_epoch_keep(ctx, &state->epoch, hk_time_pure(run, passive_loop_pure, &state->pure_ns)));
+        HK_TRY(hk_unless_broken(hk_time_pure(run, passive_loop_pure, &state->pure_ns)));
         const uint64_t asked_ns = (uint64_t)run->option[PASSIVE_DELAY_US] * 1000;
         state->delay_ns = asked_ns > 0 ? asked_ns : state->pure_ns;
     }

@@ -87,7 +87,7 @@ static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
 static hk_status_t pingpong_prepare(hk_run_t *run)
 {
     const hk_queues_t queues = pingpong_queues(run);
-    return hk_queues_fill(run, &queues, hk_role_peer(run->ctx->rank, run->option));
+    return hk_unless_broken(hk_queues_fill(run, &queues, hk_role_peer(run->ctx->rank, run->option)));
 }
 
 static hk_status_t pingpong_finish(hk_run_t *run)
