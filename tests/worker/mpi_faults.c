@@ -4,6 +4,7 @@
  *   flip, lost, first  of MPI_Recv: thread 1 gets a wrong byte, or nothing; the first message takes 0.3 s longer
  *   flip               of MPI_Wait: a partitioned message is wrong once the rank has waited an odd number of times
  *   group, lock        rank 1 cannot make its second group; rank 0 does not get its first lock
+ *   graph              rank 1 does not get its first communicator of neighbours
  *   wrong CALL RANK N  byte 3 is wrong in each message of N bytes or more that this call (Recv, Irecv, Sendrecv,
  *                      Sendrecv_replace; any: all with any tag) receives on this rank of MPI_COMM_WORLD; of a started
  *                      receive with its tag, once more are completed together than a ping-pong does
@@ -164,7 +165,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 }
 #endif
 
-/* ---- epochs ------------------------------------------------------------------------------------------------------ */
+/* ---- groups and epochs ------------------------------------------------------------------------------------------- */
 
 int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *made)
 {
@@ -174,4 +175,13 @@ int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *mad
 int MPI_Win_lock(int type, int rank, int assert, MPI_Win win)
 {
     return strikes("lock", 0, 1) ? MPI_ERR_OTHER : PMPI_Win_lock(type, rank, assert, win);
+}
+
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int from_count, const int from[], const int from_weights[],
+                                   int to_count, const int to[], const int to_weights[], MPI_Info info, int reorder,
+                                   MPI_Comm *made)
+{
+    const int code = PMPI_Dist_graph_create_adjacent(comm, from_count, from, from_weights, to_count, to, to_weights,
+                                                     info, reorder, made);
+    return strikes("graph", 1, 1) ? MPI_ERR_OTHER : code;
 }

@@ -6,13 +6,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.matrix import matrix
 from tests.worker.extra import EXTRA
 from tests.worker.test_native import ADDRESS, DESCRIPTION, THREAD, all_unsupported, converse, measure, measured, shared
-from tests.worker.test_session import EVERY_MPI, job
+from tests.worker.test_session import EVERY_MPI, job, opened
+from tests.worker.test_threads import faulty
 
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import WorkerRefused
@@ -158,7 +160,7 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
     ("gatherv", 8, {"algorithm": "gatherv"}, "algorithm=gatherv is gatherv itself: use algorithm=native"),
     ("neighbor_alltoall", 8, {"nx": 2}, "3 ranks"),
     ("neighbor_alltoall", 8, {"distances": "+1-3"}, "distances=-3 leads from a rank of 3 to itself"),
-    ("reduce_scatter", 24, {"bytes_of": "vector", "counts": "linear"}, "into equal blocks: leave out bytes_of= or counts="),
+    ("reduce_scatter", 24, {"bytes_of": "vector", "counts": "linear"}, "blocks: leave out bytes_of= or counts="),
     *(("neighbor_alltoall", 8, {"distances": "+1", name: 3}, "form no grid: leave nx=, ny= and nz= out")
       for name in ("nx", "ny", "nz")),
 ]  # fmt: skip
@@ -242,6 +244,17 @@ def test_a_librarys_own_in_every_form(mpi: Library, part: int) -> None:
             assert all(LACKS.search(why) or (is_wrong and "corrupted message" in why) for why in refused), refused
             assert not is_wrong or any("corrupted message" in why for why in refused)
         session.close()
+
+
+@EVERY_MPI
+def test_a_call_that_one_rank_cannot_make_leaves_nothing(mpi: Library, tmp_path: Path) -> None:
+    """The other does not wait in the operations that are timed before the samples."""
+    overlapped = [("form", "nonblocking"), ("overlap", "yes")]
+    with opened(faulty(mpi, "mpi", "graph", tmp_path)) as session:
+        with pytest.raises(WorkerRefused) as refused:
+            session.measure("neighbor_alltoall", bytes=8, timeout_s=60, options=overlapped)
+        assert refused.value.code == "system"
+        assert session.measure("neighbor_alltoall", bytes=8, timeout_s=60, options=overlapped).verified
 
 
 @pytest.mark.full

@@ -42,6 +42,13 @@ __attribute__((cold, noinline)) hk_status_t hk_mpi_failed(int rank, const char *
     }
 }
 
+int hk_mpi_agree(hk_ctx_t *ctx, int code)
+{
+    int has_failed = code != MPI_SUCCESS, have_failed = 0;
+    const int met = MPI_Allreduce(&has_failed, &have_failed, 1, MPI_INT, MPI_MAX, hk_mpi_comm(ctx));
+    return has_failed ? code : met != MPI_SUCCESS ? met : have_failed ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
 /* ---- the timed hooks -------------------------------------------------------------------------------------------- */
 
 hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)

@@ -277,9 +277,9 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
     if (call->in_place) {
         set_in_place(call);
     }
-    int code = make_comm(ctx, call, m);
+    int code = hk_mpi_agree(ctx, make_comm(ctx, call, m));
     if (code == MPI_SUCCESS && call->form == HK_PERSISTENT) {
-        code = init_persistent(call, m);
+        code = hk_mpi_agree(ctx, init_persistent(call, m));
     }
     if (code != MPI_SUCCESS) {
         hk_mpi_drop_call(ctx, call);

@@ -154,14 +154,6 @@ static void epoch_free(mpi_epoch_t *m)
     free(m);
 }
 
-/* All ranks meet, and all get an error if one has one: this rank's own, or MPI_ERR_OTHER. */
-static int epoch_agree(hk_ctx_t *ctx, int code)
-{
-    int has_failed = code != MPI_SUCCESS, have_failed = 0;
-    const int met = MPI_Allreduce(&has_failed, &have_failed, 1, MPI_INT, MPI_MAX, hk_mpi_comm(ctx));
-    return has_failed ? code : met != MPI_SUCCESS ? met : have_failed ? MPI_ERR_OTHER : MPI_SUCCESS;
-}
-
 /* A rank must not post or fence memory on which another still has a lock, so all meet between; and once more at the
  * end, as a lock may need the library's progress at its target. */
 hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
@@ -174,7 +166,7 @@ hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
         m->win = m->window->win;
         code = epoch_groups(ctx, epoch, m);
     }
-    code = epoch_agree(ctx, code);
+    code = hk_mpi_agree(ctx, code);
     if (code != MPI_SUCCESS || m == NULL) {
         if (m != NULL) {
             epoch_free(m);
@@ -183,10 +175,10 @@ hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
     }
     epoch->own = m;
     epoch_choose_hooks(epoch);
-    code = epoch_agree(ctx, m->window->epochs++ == 0 ? MPI_Win_unlock_all(m->win) : MPI_SUCCESS);
+    code = hk_mpi_agree(ctx, m->window->epochs++ == 0 ? MPI_Win_unlock_all(m->win) : MPI_SUCCESS);
     if (code == MPI_SUCCESS) {
         const hk_status_t held = epoch_is_fenced(epoch) ? epoch_fence(ctx, epoch) : epoch_hold(ctx, epoch, true);
-        code = epoch_agree(ctx, held == HK_OK ? MPI_SUCCESS : MPI_ERR_OTHER);
+        code = hk_mpi_agree(ctx, held == HK_OK ? MPI_SUCCESS : MPI_ERR_OTHER);
     }
     if (code != MPI_SUCCESS) {
         (void)hk_mpi_drop_epoch(ctx, epoch);
