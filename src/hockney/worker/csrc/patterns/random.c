@@ -41,11 +41,11 @@ static int random_draw(uint64_t *state, int below)
 /* This rank's steps of a repetition; returns their number. step_p may be NULL. */
 static size_t random_pairs(const hk_run_t *run, uint64_t *state, random_step_t *step_p)
 {
-    const int rank = run->ctx->rank, size = run->ctx->size;
+    const int rank = run->ctx->rank, size = run->ctx->size, others = size - 1;
     const bool both = run->option[RANDOM_WAY] == RANDOM_TWO_WAY;
     size_t count = 0;
-    for (int i = 0; i < size; i++) {
-        const int a = random_draw(state, size), other = random_draw(state, size - 1), b = other + (other >= a);
+    for (int i = 0; i < size && others > 0; i++) {
+        const int a = random_draw(state, size), other = random_draw(state, others), b = other + (other >= a);
         if (rank != a && rank != b) {
             continue;
         }
