@@ -177,6 +177,10 @@ void hk_set_up(const hk_run_t *run, hk_setup_t *setup_p)
     const size_t work_bytes = whole_lines((size_t)room * most);
     const size_t in_lines = whole_lines(setup_p->in_bytes);
     setup_p->out_stride = whole_lines(setup_p->out_bytes);
+    if (run->ctx->tp->writes_early && asked.counts != HK_COUNTS_EQUAL && hk_gives[operation] == HK_DATA_BLOCK) {
+        /* Copies of `out`, too, are in the same places on all ranks: the last one's block is the largest. */
+        setup_p->out_stride = whole_lines(block_bytes(&asked, &setup_p->call, setup_p->blocks - 1));
+    }
     setup_p->in_stride = in_lines + (is_composed(setup_p) ? work_bytes : 0); /* the library may write there, too */
     setup_p->copies = copies_of(run, setup_p);
     setup_p->work_at = is_composed(setup_p) ? in_lines : setup_p->copies * in_lines;
