@@ -143,13 +143,17 @@ static void check_thread_in_its_loop(void)
     parted.parts = &parts;
     (void)alarm(CHECK_LIMIT_S);
     (void)fail(&alone, &parted, "measure pattern=partitioned bytes=8 partitions=4 threads=2", HK_ERR_PEER);
-    for (size_t room_bytes = 16; room_bytes < 1024; room_bytes += 16) { /* what was freed is now other memory */
-        unsigned char *other = malloc(room_bytes);
-        CHECK(other != NULL && memset(other, 0x5a, room_bytes) == other);
+    unsigned char *other[64];
+    for (size_t i = 0; i < 64; i++) { /* what was freed is now other memory */
+        other[i] = malloc(16 * (i + 1));
+        CHECK(other[i] != NULL && memset(other[i], 0x5a, 16 * (i + 1)) == other[i]);
     }
     atomic_store(&has_failed, true);
     while (!atomic_load(&went_on)) {
         (void)usleep(1000);
+    }
+    for (size_t i = 0; i < 64; i++) {
+        free(other[i]);
     }
 }
 

@@ -92,14 +92,16 @@ class Tool(BaseModel):
         return word.lower().startswith((f"{self.name}_", f"{self.name}-", f"{self.name}:"))
 
     def benchmark(self, word: str) -> NamedSeries | None:
-        """The benchmark of a name, in any case; without a program that of IMB-MPI1. Raises UsageError for several."""
-        names = {name: (name, re.sub("-.*:", ":", name)) for name in self.benchmarks}
-        alike = [name for name in names if word in names[name]]
-        alike = alike or [name for name in names if word.lower() in map(str.lower, names[name])]
-        found = [name for name in alike if "MPI1" in name] or alike
-        if len(found) > 1:
-            raise UsageError(f"{word} is {' or '.join(found)}: write one of them")
-        return self.benchmarks[found[0]] if found else None
+        """The benchmark of a name, in any case; of several programs' the first."""
+        name = self.words.get(word) or {each.lower(): name for each, name in self.words.items()}.get(word.lower())
+        return self.benchmarks[name] if name else None
+
+    def several(self, word: str) -> list[str]:
+        """The benchmarks of a name without its program, if there are several, and none is of IMB-MPI1."""
+        short = {name: re.sub("-.*:", ":", name) for name in self.benchmarks}
+        alike = [name for name in short if short[name] == word]
+        alike = alike or [name for name in short if short[name].lower() == word.lower()]
+        return alike if len(alike) > 1 and "MPI1" not in "".join(alike) else []
 
 
 @functools.cache
@@ -111,6 +113,8 @@ def tools() -> Mapping[str, Tool]:
 def benchmark_of(word: str) -> NamedSeries | None:
     """The benchmark of that name; None if it names none. Raises UsageError for one that hockney has not."""
     for tool in (tool for tool in tools().values() if tool.names(word)):
+        if several := tool.several(word):
+            raise UsageError(f"{word} is {' or '.join(several)}: write one of them")
         if found := tool.benchmark(word):
             return found
         for name, why in tool.missing.items():
