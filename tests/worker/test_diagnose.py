@@ -67,6 +67,44 @@ def test_what_hydra_says_of_every_program_is_no_cause() -> None:
     assert summary(said[0]) == said[0]
 
 
+FATAL = "Abort({}): Fatal error in internal_Init: Other MPI error,{}"
+STACK = FATAL.format(4, " error stack:")
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ([FATAL.format(1, " "), FATAL.format(2, " ")], "Fatal error in internal_Init: Other MPI error"),
+        ([FATAL.format(each, " Invalid MPIR_CVAR_X value (y)") for each in (1, 2)],
+         "Fatal error in internal_Init: Other MPI error, Invalid MPIR_CVAR_X value (y)"),
+        ([STACK, "internal_Init(70)....: MPI_Init(argc=0x1, argv=0x2) failed", "MPII_Init_thread(206): ",
+          "(unknown)(): Other MPI error", "Invalid character a in MPIR_CVAR_X", STACK],
+         "Invalid character a in MPIR_CVAR_X"),
+        ([STACK, "internal_Init(5): MPI_Init(argc=0x1) failed", "MPIDI_UCX_init_local(2): no device"],
+         "MPIDI_UCX_init_local(2): no device"),
+        (["Component: x", "[vm:1] *** An error occurred in MPI_Init", "[vm:1] 1 more process has sent help message"],
+         "Component: x"),
+        (["[vm:1] *** An error occurred in MPI_Recv", "[vm:1] *** MPI_ERR_TRUNCATE: message truncated",
+          "[vm:1] ***    and potentially your MPI job)"],
+         "[vm:1] *** An error occurred in MPI_Recv [vm:1] *** MPI_ERR_TRUNCATE: message truncated"),
+        (["Component: x", "It looks like MPI_INIT failed;", "relevant to an Open MPI", "developer):", "", "failed"],
+         "Component: x failed"),
+    ],
+)  # fmt: skip
+def test_the_line_of_a_library_with_the_cause_is_said_alone(said: list[str], cause: str) -> None:
+    assert summary("\n".join(said)) == cause
+
+
+def test_settings_are_named_where_the_library_names_none() -> None:
+    settings = ["MPIR_CVAR_X=y", "OMPI_MCA_btl=z"]
+    assert diagnose.doubts("Other MPI error", settings) == (
+        "check MPIR_CVAR_X=y and OMPI_MCA_btl=z: a wrong value may be the cause"
+    )
+    assert diagnose.doubts("Invalid MPIR_CVAR_X value (y)", settings) == ""
+    assert diagnose.doubts("Framework: btl", settings) == ""
+    assert diagnose.doubts("Other MPI error", []) == ""
+
+
 @pytest.mark.parametrize(
     ("said", "kinds"),
     [

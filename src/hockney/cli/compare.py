@@ -15,10 +15,13 @@ from hockney.cli.run import run
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.model import NOT_MEASURED, PointStatus, RunStatus
 from hockney.render.json import print_json
+from hockney.render.streams import remark
 from hockney.results.store import Store
 from hockney.units import parse_increase
 
 if TYPE_CHECKING:
+    from hockney.measure.run import Variant
+    from hockney.worker.catalogue import Catalogue
     from hockney.worker.points import RunOptions
 
 # The options of `hockney run` that both variants share.
@@ -138,6 +141,8 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
             Variant(make_plan(suite, of_side, catalogue), environment, label and f"{label}-{side}")
             for side, environment, of_side in zip(_SIDES, environments, options, strict=True)
         )
+        for variant in (base, new):
+            _name_unknown_variables(variant, catalogue)
         outcomes = measure((base, new), lab)
         runs = [str(outcome.run_id) for outcome in outcomes]
         if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
@@ -149,6 +154,16 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
         side, row = failed[0]
         raise HockneyError(f"{side} failed, so nothing can be compared: {row.point}: {row.reason}")
     return runs[0], runs[1], not failed
+
+
+def _name_unknown_variables(variant: Variant, catalogue: Catalogue) -> None:
+    """Say on standard error which variables of a side the libraries of its transports do not know."""
+    from hockney.worker.variables import unknown_variables
+
+    named = dict.fromkeys(catalogue.transports[point.transport].library for point in variant.plan.points)
+    for library in filter(None, named):
+        for text in unknown_variables(library, variant.environment):
+            remark(f"hockney: {text}")
 
 
 def _refuse_contradictions(

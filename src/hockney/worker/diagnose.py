@@ -36,12 +36,19 @@ _UNREACHABLE = re.compile(
 _KILLED_BY_PID = re.compile(r"PID (\d+) RUNNING AT (\S+)\s+=\s+EXIT CODE: ([4-9]|11)\s")
 _KILLED_RANK = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exited\s+on\s+signal (\d+)")
 _EMPTY_FRAME = re.compile(r"\w+\(\d+\)\.*: +(?=\w+\(\d+\)|$)")  # of an error stack of MPICH: it names a function only
+_ABORT = re.compile(r"^Abort\(\d+\): ")  # of MPICH, another number in each rank
+_WRONG = re.compile(r"\bInvalid .*\bMPIR_CVAR_\w+")  # MPICH's line that names the variable with a wrong value
+_OF_OPEN_MPI = re.compile(r"It looks like MPI_INIT failed.*?Open MPI\s+developer\):", re.DOTALL)  # of any error
 _DECORATION = re.compile(r"[-=*+#~_\s|]*$")
 # Of launchers about any program that ends early.
 _BOILERPLATE = re.compile(
     r"= +(?:BAD TERMINATION|CLEANING UP|YOU CAN IGNORE)|This typically refers|Please see the FAQ"
     r"|Primary job +terminated|a non-zero exit code\. Per user-direction"
-    r"|\[\S+\] (?:\*\*\* .* \*\*\*$|Signal(?: code)?: |Failing at address: )"
+    r"|\[\S+\] (?:\*\*\* .* \*\*\*$|Signal(?: code)?: |Failing at address: |\d+ more process|Set MCA parameter)"
+    r"|\[\S+\] \*\*\* +(?:An error occurred in MPI_Init|reported by process|on a NULL comm|Unknown error"
+    r"|MPI_ERRORS_ARE_FATAL|and potentially)"
+    r"|Fatal error in internal_Init: Other MPI error(?:, error stack:)?$|internal_Init\(\d+\)\.*: MPI_Init\("
+    r"|\(unknown\)\(\)|.* ORTE_ERROR_LOG: .*/show_help\.c at line"
 )
 _WORDS_MAX = 4096  # of a launcher and its ranks
 
@@ -64,17 +71,26 @@ def remedy(said: str) -> str:
 def summary(said: str) -> str:
     """The start-up messages in one line: those of hockney's ranks if there are any, else the launcher's, each once.
 
-    They are whole; of more than 4 KiB the first lines, with the number of the others.
+    They are whole; of more than 4 KiB the first lines, with the number of the others. Of a launcher only the line that
+    names a variable with a wrong value, if there is one.
     """
     lines = _lines(said)
     ours = [line for line in lines if line.startswith(OURS) and not _CONSEQUENCES.match(line)]
     first: dict[str, str] = {}
-    for line in ours or lines:
+    for line in ours or [line for line in lines if _WRONG.search(line)] or lines:
         first.setdefault(_SPEAKER.sub("", line), line)
     words = list(first.values())
     sizes = itertools.accumulate(len(line) + 1 for line in words)
     count = max(1, sum(size <= _WORDS_MAX for size in sizes))
     return " ".join([*words[:count], *([f"({len(words) - count} more lines)"] if words[count:] else [])])
+
+
+def doubts(said: str, settings: Sequence[str]) -> str:
+    """`check UCX_TLS=x: …`: the user's settings of a library that did not start; empty if it names one of them."""
+    names = (setting.partition("=")[0].removeprefix("OMPI_MCA_") for setting in settings)
+    if not settings or any(name in said for name in names):
+        return ""
+    return f"check {listed(settings)}: a wrong value may be the cause"
 
 
 def unreachable(said: str) -> str:
@@ -168,6 +184,9 @@ def who(some: Sequence[Rank], ranks: Sequence[Rank]) -> str:
 
 
 def _lines(said: str) -> list[str]:
-    stripped = (_EMPTY_FRAME.sub("", line).strip() for line in said.splitlines() if not _FRAME.search(line))
+    plain = _OF_OPEN_MPI.sub("", said).splitlines()
+    stripped = (
+        _ABORT.sub("", _EMPTY_FRAME.sub("", line)).strip().rstrip(",") for line in plain if not _FRAME.search(line)
+    )
     useful = [line for line in stripped if not _DECORATION.match(line) and not line.startswith((_ANSWER, _OF_SRUN))]
     return [line for line in useful if not _BOILERPLATE.match(line)] or useful

@@ -21,6 +21,7 @@ from hockney.worker.errors import LaunchFailed
 from hockney.worker.libraries import NATIVE, Library
 from hockney.worker.placement import Placement
 from hockney.worker.starters import SRUN, find_starter, read_template
+from hockney.worker.variables import settings
 
 output_of = functools.lru_cache(maxsize=32)(programs.output_of)  # each launch asks
 
@@ -62,7 +63,8 @@ class StartCommand:
     """The commands that start a job: `argv`, and in a job joined over TCP one of `joins` for each further host.
 
     `environment` has changes to ours; None removes a variable. `demand`: the requirement for reaching each host.
-    `rank_hosts`: the host of each rank, if hockney places them.
+    `rank_hosts`: the host of each rank, if hockney places them. `settings`: `NAME=VALUE` of the user's variables that
+    set the library.
     """
 
     launcher: str
@@ -72,6 +74,7 @@ class StartCommand:
     demand: str = ""
     rank_hosts: tuple[str, ...] = ()
     needs_token: bool = False  # the first line of each standard input is a secret that all ranks share
+    settings: tuple[str, ...] = ()
 
 
 def launch(job: Job, library: Library | None = None, environment: Mapping[str, str] = os.environ) -> StartCommand:
@@ -85,6 +88,7 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
     command = template(job) if name == "template" else LAUNCHERS[name](job)
     more: dict[str, str | None] = {}
     if job.library.has_launcher:
+        command = replace(command, settings=tuple(settings(job.library, environment)))
         more = {**_of_slurm(environment), **_of_interface(job), **_of_library(job)}
     elif job.placement.hosts:  # one task starts all ranks of its host, and needs the CPUs of the job there
         more = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)

@@ -329,7 +329,8 @@ class WorkerSession:
         said = diagnose.summary(self.channel.output()) or diagnose.summary("\n".join(self.channel.noise))
         said = diagnose.with_hosts(said, self._launch.rank_hosts)
         # A rank of ours that named the cause: its launcher has then done its part.
-        remedy = remedy or ("" if said.startswith(diagnose.OURS) else demand)
+        if not said.startswith(diagnose.OURS):
+            remedy = remedy or demand or ("" if timed_out else diagnose.doubts(said, self._launch.settings))
         return LaunchFailed(self._launch.launcher, reason, said, timed_out=timed_out, remedy=remedy)
 
     def _how_it_ended(self, exit_code: int | None) -> str:
