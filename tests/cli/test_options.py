@@ -321,3 +321,18 @@ def test_an_option_of_check_changes_just_its_field(
 def test_a_dry_run_refuses_a_label_as_the_run_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["run", "pingpong", "-t", "shm", "--label", "5", "--dry-run"]) == 2
     assert "'5' cannot be a label" in capsys.readouterr().err
+
+
+def test_a_file_with_too_many_distances_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "distances"
+    file.write_text("1 " * 65)
+    assert execute(["run", "neighbor_alltoall", "-t", "shm", "-o", f"distances={file}"]) == 2
+    assert capsys.readouterr().err == f"hockney: {file} has 65 distances: 64 are the most\n"
+
+
+def test_distances_take_the_place_of_the_grid_of_a_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("run", "osu_neighbor_alltoall", "--dry-run", "--json", "-t", "shm", "-n", "2", "--bytes", "8")
+    assert dict(*facts(document(capsys, *words))["options"])["ny"] == "1"
+    (options,) = facts(document(capsys, *words, "-o", "distances=+1"))["options"]
+    assert dict(options)["distances"] == "+1"
+    assert "ny" not in dict(options)

@@ -206,6 +206,15 @@ def test_the_list_of_everything_names_a_transport_once_for_all_its_ready_variant
     assert re.search("^tcp:spin +ready", capsys.readouterr().out, re.MULTILINE)
 
 
+def test_an_option_that_takes_numbers_in_place_of_a_word_says_how_many(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["list", "patterns", "--json"]) == 0
+    options = [each for row in json.loads(capsys.readouterr().out)["patterns"] for each in row["options"]]
+    (distances,) = {(*each["choices"], each["default"]) for each in options if each["list_max"] == 64}
+    assert distances == ("grid", "grid")
+    assert {each["name"] for each in options if each["list_max"]} == {"distances"}
+    assert not [word for each in options for word in each["choices"] if not re.fullmatch(r"[\w-]+", word)]
+
+
 @pytest.mark.usefixtures("catalogue")
 def test_machines_are_those_of_the_archive_with_their_source(capsys: pytest.CaptureFixture[str]) -> None:
     details = {item.name: item.more for item in take_inventory(cpus=2).machines}

@@ -10,6 +10,7 @@ from hockney.analysis.compare.expect import Expectations
 from hockney.errors import UsageError
 from hockney.measure.plan import make_plan
 from hockney.suites import CacheShare, Suite, builtin_names, load_suite
+from hockney.suites.tools import load_named
 from hockney.worker.catalogue import load
 from hockney.worker.points import RunOptions
 from hockney.worker.words import check_words
@@ -41,7 +42,7 @@ def write(folder: Path, text: str) -> str:
 @pytest.mark.parametrize("name", builtin_names())
 def test_suites_that_come_with_hockney_are_right(name: str) -> None:
     """Also in their words, which no command checks again."""
-    assert load_suite(name, check=lambda suite: check_words(suite, "series", load())).name == name
+    assert load_named(name, check=lambda suite: check_words(suite, "series", load())).name == name
 
 
 def test_a_suite_of_the_user(tmp_path: Path) -> None:

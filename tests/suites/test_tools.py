@@ -16,8 +16,8 @@ from hockney.errors import UsageError
 from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.results.formats.osu import benchmarks
-from hockney.suites import Suite, load_suite
-from hockney.suites.tools import tools
+from hockney.suites import Suite
+from hockney.suites.tools import benchmarks_in, load_named, name_of, tools
 from hockney.worker.catalogue import Catalogue, load, split_name
 from hockney.worker.points import RunOptions
 from hockney.worker.words import as_pairs, check_words, each_of
@@ -105,7 +105,7 @@ def test_a_family_is_missing_with_one_reason(family: str) -> None:
 @pytest.mark.parametrize("tool", tools())
 def test_every_row_that_runs_has_points(tool: str) -> None:
     """On a library that has what it needs; the words of all are right."""
-    suite = load_suite(tool)
+    suite = load_named(tool)
     assert check_words(suite, "series", libraries()) == []
     plan = make_plan(suite, RunOptions(oversubscribe=True), libraries(), cpus=8)
     planned = {(point.pattern, point.options, split_name(point.transport)[2]) for point in plan.points}
@@ -121,6 +121,41 @@ def test_every_row_that_runs_has_points(tool: str) -> None:
 def test_titles_name_one_benchmark() -> None:
     titles = [row.title for row in tools()["osu"].benchmarks.values() if row in benchmarks().values()]
     assert len({*titles}) == len(titles) == len(benchmarks()) > 50
+
+
+@pytest.mark.parametrize("tool", tools())
+def test_a_curve_has_the_name_of_its_benchmark(tool: str) -> None:
+    """Of the few that measure the same it has all names."""
+    rows = benchmarks_in(tool.upper())
+    for name, row in rows.items():
+        pattern, transport = libraries().pattern(row.pattern), (row.transports or ("mpi",))[0]
+        for options in each_of(row.options):
+            named = name_of(rows, row.pattern, transport, dict(as_pairs(pattern, options)))
+            is_hidden = options.get("window") == "0"
+            twin = f", {name}SpecificSource" if name in ("IMB-MPI1:PingPong", "IMB-MPI1:PingPing") else ""
+            assert named in (name + twin + ", window=0" * is_hidden, f"{name.removesuffix('SpecificSource')}, {name}")
+
+
+def test_what_a_command_changed_is_in_the_name() -> None:
+    one, several = benchmarks_in("pingpong, osu_put_latency"), benchmarks_in("imb-ext")
+    assert name_of(one, "put", "mpi@mpich-4.0:rma", {"sync": "flush", "window": "1"}) == "osu_put_latency"
+    assert name_of(one, "put", "mpi@mpich-4.0:rma", {"sync": "flush"}) == "osu_put_latency without window=1"
+    assert name_of(one, "pingpong", "mpi", {}) == ""
+    assert name_of(several, "accumulate", "shmem", {"sync": "fence"}).startswith("IMB-EXT:Accumulate")
+    near = benchmarks_in("osu_neighbor_alltoall,osu_ineighbor_alltoall")
+    options = {"distances": "+1", "start": "barrier", "time": "mean"}
+    assert name_of(near, "neighbor_alltoall", "tcp", options) == "osu_neighbor_alltoall without ny=1"
+    assert benchmarks_in("quick") == {}
+
+
+def test_no_row_has_an_option_with_the_own_value_of_its_pattern() -> None:
+    """`without` in a name would be wrong; of several windows the last is that."""
+    for tool in tools().values():
+        for name, row in tool.benchmarks.items():
+            for key, values in row.options.items():
+                default, several = libraries().pattern(row.pattern).option(key).default, values.split(",")
+                assert several != [default], (name, key)
+                assert key != "window" or default not in several or several[-1] == default, name
 
 
 # ---- running them ----------------------------------------------------------------------------------------------------
@@ -193,7 +228,7 @@ def test_a_wrong_name_gets_the_nearest(word: str, sentence: str) -> None:
 def test_a_whole_tool_is_short() -> None:
     """All of OSU in 5 minutes, to 5 %."""
     suite = find_suite("osu")
-    assert suite == load_suite("osu")
+    assert suite == load_named("osu")
     assert suite.time_s <= 300
     assert suite.precision == 0.05
     assert len(suite.series) == len(tools()["osu"].benchmarks)

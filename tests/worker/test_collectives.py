@@ -149,7 +149,7 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
     ("bcast", 8, {"form": "nonblocking", "algorithm": "chain"}, "algorithm=chain is blocking only"),
     ("bcast", 8, {"overlap": "yes"}, "overlap=yes needs form=nonblocking or form=persistent"),
     ("bcast", 8, {"arrival_us": 5}, "arrival_us= needs start=barrier or start=window"),
-    ("allreduce", 8, {"op": "band", "dtype": "float64"}, "has no op=band of float64"),
+    ("allreduce", 8, {"op": "band", "dtype": "float64"}, "hockney has no op=band of float64"),
     ("allreduce", 8, {"dtype": "float16"}, "has no op=sum of float16"),
     ("allreduce", 7, {"dtype": "int16"}, "allreduce accepts multiples of 2 B, not 7 B"),
     ("allreduce", 8, {"algorithm": "parts"}, "made of the library's own operations, and shm has no reduce of its own"),

@@ -16,10 +16,10 @@ from hockney.machine.placement import can_pin, refuse_unusable
 from hockney.render.streams import remark
 from hockney.report.commands import typed
 from hockney.suites import Limits, Suite, builtin_names, load_suite, pattern_suite
-from hockney.suites.tools import benchmark_of, tool_suite
+from hockney.suites.tools import benchmark_of, load_named, tool_suite
 from hockney.units import RANKS_MAX, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.background import BACKGROUNDS
-from hockney.worker.catalogue import load, matches, native_patterns
+from hockney.worker.catalogue import DISTANCES_MAX, load, matches, native_patterns
 from hockney.worker.hosts import Host, current_allocation, parse_hosts, read_hostfile
 from hockney.worker.placement import Placement
 from hockney.worker.points import RunOptions
@@ -32,7 +32,7 @@ def find_suite(what: str, *, on_hosts: bool = False) -> Suite:
     if what == "health":
         raise UsageError("health is a separate command", argv=("hockney", "health", "--hosts", "n[1-8]"))
     if what in builtin_names():
-        return load_suite(what)
+        return load_named(what)
     if what.endswith(".toml"):
         return load_suite(what, check=_check)
     if of_group := tool_suite(what):
@@ -196,9 +196,11 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
 def _distances(path: Path) -> str:
     """The numbers in a file, with signs: +1-1. Raises UsageError."""
     numbers = re.split(r"[\s,]+", named_bytes(path, "distances").decode(errors="replace").strip())
-    strange = next((number for number in numbers if not re.fullmatch(r"[+-]?\d{1,9}", number, re.ASCII)), None)
+    strange = next((number for number in numbers if not re.fullmatch(r"[+-]?0*[1-9]\d{0,8}", number, re.ASCII)), None)
     if strange is not None:
         raise UsageError(f"'{strange}' in {path} is no distance: write whole numbers such as 1 -1 64")
+    if len(numbers) > DISTANCES_MAX:
+        raise UsageError(f"{path} has {len(numbers)} distances: {DISTANCES_MAX} are the most")
     return "".join(f"{int(number):+d}" for number in numbers)
 
 

@@ -212,15 +212,13 @@ def builtin_names() -> list[str]:
 
 
 def load_suite(name_or_path: str, check: Callable[[Suite], Errors] | None = None) -> Suite:
-    """A suite by its name, or from a file whose name ends in .toml.
+    """A suite by its name, or from a file whose name ends in .toml; tools.load_named also knows those of tools.
 
     `check` knows the words of the file, which this module does not. Raises UsageError: no such suite or file, or all
     that is wrong in it, each with its place in the file.
     """
     if name_or_path in builtin_names():
-        from hockney.suites.tools import tool_suite  # which is made of the classes here
-
-        return tool_suite(name_or_path) or read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, check)
+        return read_model(_FOLDER / f"{name_or_path}.toml", "suite", Suite, check)
     if not name_or_path.endswith(".toml"):
         raise unknown("suite", name_or_path, builtin_names())
 

@@ -27,13 +27,17 @@ from hockney.worker.programs import ProgramFailed, answer_of
 if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
 
-LIST = "+N-N"  # the last choice of an option that may be numbers with signs, such as +1-1
+_LIST = "+N-N"  # the last choice of an option that may be numbers with signs
+DISTANCES_MAX = 64  # numbers of such an option
 _LIMIT_S = 20.0  # for an answer of a worker, whose library may come from a slow file system
 
 
 @dataclass(frozen=True)
 class OptionInfo:
-    """One option of a pattern. `choices` is empty for a whole number from `min` to `max`."""
+    """One option of a pattern. `choices` is empty for a whole number from `min` to `max`.
+
+    `list_max`: how many numbers with signs, such as +1-1, it takes in place of a choice.
+    """
 
     name: str
     choices: tuple[str, ...]
@@ -41,12 +45,16 @@ class OptionInfo:
     min: int
     max: int
     help: str
+    list_max: int = 0
 
     def check(self, value: str) -> str | None:
         """Why value is wrong, or None."""
-        if LIST in self.choices:
-            right = value == self.default or re.fullmatch(r"([+-][1-9]\d{0,8}){1,64}", value, re.ASCII)
-            return None if right else f"must be {self.default}, up to 64 numbers such as +1-1, or a file of them"
+        if self.list_max:
+            right = value in self.choices or re.fullmatch(
+                rf"([+-][1-9]\d{{0,8}}){{1,{self.list_max}}}", value, re.ASCII
+            )
+            words = f"{', '.join(self.choices)}, up to {self.list_max} numbers such as +1-1, or a file of them"
+            return None if right else f"must be {words}"
         if self.choices:
             return None if value in self.choices else f"must be one of {', '.join(self.choices)}"
         number = parse_count(value, self.max, self.min)
@@ -401,7 +409,8 @@ def _pattern(row: dict[str, Any]) -> PatternInfo:
 def _option(row: dict[str, Any]) -> OptionInfo:
     choices = tuple(row["choices"].split("|")) if row["choices"] else ()
     default = choices[row["default"]] if choices else str(row["default"])
-    return OptionInfo(**{**row, "choices": choices, "default": default})
+    words = tuple(word for word in choices if word != _LIST)
+    return OptionInfo(**{**row, "choices": words, "default": default}, list_max=DISTANCES_MAX * (words != choices))
 
 
 def _transport(row: dict[str, Any], executable: Path) -> TransportInfo:

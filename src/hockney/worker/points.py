@@ -19,6 +19,7 @@ from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, spli
 from hockney.worker.placement import Placement
 from hockney.worker.words import all_ends, as_pairs, check_option, each_of, filled
 
+_SIDES_OF_GRID = ("nx", "ny", "nz")
 FIRST_POINT_S = 0.015  # of the first round, seen with sockets and MPIs on two virtual CPUs
 
 
@@ -197,7 +198,9 @@ class _Words(NamedTuple):
         series, pattern, asked = self.series, self.pattern, self.asked
         known = {option.name for option in pattern.options}
         more = {} if series.basic else {name: value for name, value in asked.options if name in known}
-        options = {**series.options, **more}
+        is_grid = more.get("distances", "grid") == "grid"  # other neighbours have no sides
+        own = {name: value for name, value in series.options.items() if is_grid or name not in _SIDES_OF_GRID}
+        options = {**own, **more}
         if asked.deadline_ns is not None:  # how many are best is part of the search
             options.setdefault("in_flight", "1,4,16,64")
         for name, value in options.items():

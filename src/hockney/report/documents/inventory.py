@@ -22,8 +22,8 @@ from hockney.measure.plan import make_plan
 from hockney.model import Point
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Sentence, Table, Text, Title, records
-from hockney.suites import builtin_names, load_suite
-from hockney.suites.tools import NamedSeries, tools
+from hockney.suites import builtin_names
+from hockney.suites.tools import NamedSeries, load_named, tools
 from hockney.units import counted
 from hockney.worker.catalogue import Catalogue, PatternInfo, TransportInfo, load
 from hockney.worker.errors import WorkerError
@@ -148,10 +148,10 @@ def _settings(row: NamedSeries) -> list[str]:
 def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Entry:
     try:
         if fault is not None:
-            suite = load_suite(name)
+            suite = load_named(name)
             return Entry(suite.name, suite.title, "no worker can be built", fault)
         is_own = name not in builtin_names()  # hockney's are right, and asking workers about each series takes long
-        suite = load_suite(name, check=(lambda suite: check_words(suite, "series", catalogue)) if is_own else None)
+        suite = load_named(name, check=(lambda suite: check_words(suite, "series", catalogue)) if is_own else None)
         plan = make_plan(suite, RunOptions(), catalogue, cpus)
     except UsageError as error:
         is_there = Path(name).exists()
@@ -168,7 +168,12 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ent
 def _pattern(pattern: PatternInfo, cpus: int) -> Entry:
     least, most, step = pattern.ranks
     options = [
-        {**asdict(option), **({"min": None, "max": None} if option.choices else {})} for option in pattern.options
+        {
+            **asdict(option),
+            "list_max": option.list_max or None,
+            **({"min": None, "max": None} if option.choices else {}),
+        }
+        for option in pattern.options
     ]
     more = {
         "kind": pattern.kind,

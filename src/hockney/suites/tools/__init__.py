@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hockney.errors import UsageError, unknown
-from hockney.suites import Fraction, Seconds, Sizes, Suite, SuiteSeries
-from hockney.suites.toml_models import read_model
+from hockney.suites import Fraction, Seconds, Sizes, Suite, SuiteSeries, load_suite
+from hockney.suites.toml_models import Errors, read_model
 
 _FOLDER = Path(__file__).parent
 _OWN = ("forms", "operations", "benchmarks")  # keys of a group; all others are those of each of its rows
@@ -103,6 +103,12 @@ class Tool(BaseModel):
         alike = alike or [name for name in short if short[name].lower() == word.lower()]
         return alike if len(alike) > 1 and "MPI1" not in "".join(alike) else []
 
+    def meant(self, word: str) -> dict[str, NamedSeries]:
+        """The benchmarks of a name, a part or the whole tool, by their whole names; none of other words."""
+        one, low = self.benchmark(word), word.lower()
+        every = low == self.name
+        return {name: row for name, row in self.benchmarks.items() if every or row is one or row.part.lower() == low}
+
 
 @functools.cache
 def tools() -> Mapping[str, Tool]:
@@ -125,6 +131,36 @@ def benchmark_of(word: str) -> NamedSeries | None:
     return None
 
 
+@functools.cache
+def benchmarks_in(words: str) -> Mapping[str, NamedSeries]:
+    """The benchmarks that a run of these words measures, `osu_bw,osu_bibw` or `IMB-RMA`, by their whole names."""
+    meant = (tool.meant(word.strip()) for word in words.split(",") for tool in tools().values())
+    return {name: row for rows in meant for name, row in rows.items()}
+
+
+def name_of(rows: Mapping[str, NamedSeries], pattern: str, transport: str, options: Mapping[str, str]) -> str:
+    """`osu_bw`: which of these benchmarks a curve with such options is of; empty for none.
+
+    `osu_put_latency without window=1` where an option is left out. A row has no option with the pattern's own value; of
+    several values of `window` that is the last.
+    """
+    differs: dict[str, int] = {}
+    base, _, variant = re.sub("@[^:]*", "", transport).partition(":")
+    for name, row in ((name, row) for name, row in rows.items() if row.pattern == pattern):
+        bases, _, variants = zip(*(word.partition(":") for word in row.transports or ("mpi",)), strict=True)
+        others = [options.get(key) not in values.split(",") for key, values in row.options.items()]
+        others += [key not in row.options for key in options]
+        differs[name] = sum(others) + (base not in bases) + (variant not in variants)
+    return ", ".join(_named(name, rows[name], options) for name in differs if differs[name] == min(differs.values()))
+
+
+def _named(name: str, row: NamedSeries, options: Mapping[str, str]) -> str:
+    gone = {key: values.split(",") for key, values in row.options.items() if key not in options}
+    without = [f"{key}={values[0]}" for key, values in gone.items() if len(values) == 1]
+    own = gone.get("window", [])[1:]
+    return name + (f" without {' '.join(without)}" if without else "") + (f", window={own[-1]}" if own else "")
+
+
 def tool_suite(word: str) -> Suite | None:
     """All benchmarks of a tool, or of a part, with few sizes; None for another word."""
     for tool in tools().values():
@@ -140,3 +176,9 @@ def tool_suite(word: str) -> Suite | None:
                 series=tuple(row.model_copy(update=sizes) for row, sizes in zip(rows, few, strict=True)),
             )
     return None
+
+
+def load_named(name_or_path: str, check: Callable[[Suite], Errors] | None = None) -> Suite:
+    """As load_suite; also that of a tool."""
+    is_tool = name_or_path in (path.stem for path in _FOLDER.glob("*.toml"))
+    return (tool_suite(name_or_path) if is_tool else None) or load_suite(name_or_path, check)

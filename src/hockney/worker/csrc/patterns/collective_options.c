@@ -206,8 +206,13 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
         return false;
     }
     if (hk_is_a(asked->operation, HK_REDUCES) && call.combine == NULL) {
-        snprintf(why, len, "algorithm=%s has no op=%s of %s; a library may have its own (algorithm=native)",
-                 algorithm->name, hk_reduction_names[asked->reduction], hk_type_names[asked->type]);
+        if (asked->algorithm == HK_ALGORITHM_AUTO && run->ctx->tp->has_call != NULL) {
+            has_own(run, asked, lacks, sizeof lacks);
+            snprintf(why, len, "%s has no %s", run->ctx->tp->name, lacks);
+            return false;
+        }
+        snprintf(why, len, "hockney has no op=%s of %s; a library may (algorithm=native)",
+                 hk_reduction_names[asked->reduction], hk_type_names[asked->type]);
         return false;
     }
     snprintf(why, len, "algorithm=%s of %s does not work in place; a library may (algorithm=native)", algorithm->name,
