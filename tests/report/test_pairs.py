@@ -14,8 +14,8 @@ from tests.report.cells import about
 
 from hockney.analysis.pairs import Inconclusive, Outlier, PairClass
 from hockney.render.drawing import drawn
-from hockney.report.charts import Picture
-from hockney.report.documents.pairs import PairValues, host_values, pair_block, rank_values
+from hockney.report.charts import PairValues, Picture
+from hockney.report.documents.pairs import host_values, pair_block, rank_values
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval
 

@@ -112,7 +112,7 @@ def write_report(results: Results, runs: Sequence[Run], output: Path, form: str 
 
 def _markdown(results: Results, runs: Sequence[Run]) -> str:
     from hockney.render.markdown import markdown
-    from hockney.report.documents.report import report_document
+    from hockney.report.page.markdown import report_document
 
     return markdown(report_document(results, runs))
 

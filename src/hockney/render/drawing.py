@@ -9,8 +9,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from hockney.report.charts import Axis, Chart, Form, Line, Picture, PointValues, Strip, Unit, View, interval_of
-from hockney.report.documents.pairs import PairValues
+from hockney.report.charts import (
+    Axis,
+    Chart,
+    Form,
+    Line,
+    PairValues,
+    Picture,
+    PointValues,
+    Strip,
+    Unit,
+    View,
+    interval_of,
+)
 from hockney.units import format_bytes, format_ns, format_rate, printable
 
 WIDTH, HEIGHT = 960, 480

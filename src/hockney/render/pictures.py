@@ -10,8 +10,7 @@ from pathlib import Path
 
 from hockney.errors import HockneyError, UsageError
 from hockney.render.drawing import Drawing, drawn
-from hockney.render.html.page import light_colors
-from hockney.render.svg import svg
+from hockney.render.svg import light_colors, svg
 from hockney.report.charts import Picture
 from hockney.units import printable
 

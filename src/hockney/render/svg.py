@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from xml.sax.saxutils import escape
 
 from hockney.render.drawing import Drawing, Mark
 from hockney.units import printable
 
+STYLE = Path(__file__).parent / "html" / "page.css"  # of the page, which also has the colours of drawings
 _FONTS = "Helvetica, Arial, Liberation Sans, sans-serif"
+
+
+def light_colors() -> dict[str, str]:
+    """The colours of the light theme, by name."""
+    return dict(re.findall(r"--([\w-]+): light-dark\((#\w+)", STYLE.read_text(encoding="utf-8")))
 
 
 def svg(drawing: Drawing, colors: Mapping[str, str], *, is_file: bool = False) -> str:

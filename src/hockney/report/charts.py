@@ -7,16 +7,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hockney.machine.files import rows_of
-from hockney.report.documents.pairs import PairValues
+from hockney.report.findings import rank_names
 from hockney.stats import Estimate
+
+if TYPE_CHECKING:
+    from hockney.model import FloatArray
 
 Unit = Literal["ns", "bytes", "bytes/s", "count", "share", "ratio", "unix_s", "percentile", ""]
 Scale = Literal["log2", "log10", "linear", "names", "tail", "time"]
 Kind = Literal["measured", "model", "published", "reference"]
 Form = Literal["lines", "points", "bars", "intervals"]
+PairUnit = Literal["ns", "bytes/s"]
 COLORS = 10
 DASHES = ("", "7 4", "2 3")  # of the first run, and of further ones
 PointValues = tuple[float, float] | tuple[float, float, float | None, float | None]
@@ -79,6 +83,34 @@ class Chart:
     y: Axis
     views: Sequence[View]
     note: str = ""
+
+
+@dataclass(frozen=True)
+class PairValues:
+    """A square of values, NaN where a pair has none, and the words next to it. `framed` are the ranks of outliers.
+
+    `hosts` are those of the rows; () where all ranks are on one.
+    """
+
+    name: str
+    ends: Literal["ranks", "hosts"]
+    unit: PairUnit
+    values: FloatArray
+    hosts: tuple[str, ...]
+    classes: tuple[str, ...]
+    missing: int
+    cpus: tuple[int, ...] = ()
+    framed: tuple[tuple[int, ...], ...] = ()
+    outliers: tuple[str, ...] = ()
+    inconclusive: tuple[str, ...] = ()
+    oversubscribed: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """Those of its rows: the hosts where no two ranks share one, else the ranks, with their hosts if several."""
+        if len(self.hosts) == len(set(self.hosts)) > 0:
+            return list(self.hosts)
+        return rank_names(range(len(self.values)), self.hosts)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from tests.shared import made_once
 
 from hockney.cli import execute
 from hockney.render.drawing import drawn
-from hockney.report.charts import Axis, Chart, Line, Picture, Scale, View
-from hockney.report.documents.pairs import PairValues
+from hockney.report.charts import Axis, Chart, Line, PairValues, Picture, Scale, View
 from hockney.report.page.material import material_of
 from hockney.report.page.pictures import pictures_of
 from hockney.results.runs import open_results

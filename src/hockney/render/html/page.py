@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from hockney.render.drawing import drawn_view
-from hockney.render.svg import svg
+from hockney.render.svg import STYLE, light_colors, svg
 from hockney.render.terminal import whole
 from hockney.report.page import ReportPage
 from hockney.units import printable
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = ("vendor/echarts.min.js", "js/base.js", "js/draw.js", "js/curves.js", "js/matrix.js", "js/page.js")
-_STYLE = "page.css"
 
 
 def html_page(page: ReportPage) -> str:
@@ -28,7 +27,7 @@ def html_page(page: ReportPage) -> str:
 
     colors = {name: f"var(--{name})" for name in light_colors()}
     scripts = [_inlined(name) for name in _SCRIPTS]
-    style = _inlined(_STYLE)
+    style = _inlined(STYLE.name)
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
@@ -48,12 +47,6 @@ def html_page(page: ReportPage) -> str:
         json_attribute=lambda value: json.dumps(_clean(value)),
         static=lambda chart: Markup(svg(drawn_view(chart, chart.views[0], page.color_of), colors)),  # escapes its texts
     )
-
-
-def light_colors() -> dict[str, str]:
-    """The colours of the light theme, by name."""
-    pairs = re.findall(r"--([\w-]+): light-dark\((#\w+)", (_FOLDER / _STYLE).read_text(encoding="utf-8"))
-    return dict(pairs)
 
 
 def _shown(value: Any) -> Any:

@@ -4,55 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
 from hockney.analysis.pairs import PairMatrix, pair_matrices
+from hockney.report.charts import PairUnit, PairValues
 from hockney.report.document import Block, Matrix, Text, Title
 from hockney.report.documents.tables import TableKind
-from hockney.report.findings import class_text, inconclusive_text, outlier_text, rank_names
+from hockney.report.findings import class_text, inconclusive_text, outlier_text
 from hockney.report.notes import one_launch
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns, format_rate
 
 if TYPE_CHECKING:
-    from hockney.model import FloatArray
+    pass
 
 HOSTS_MAX = 64
 """More have no matrix that can be read as text."""
-_Unit = Literal["ns", "bytes/s"]
-_TEXTS: Mapping[_Unit, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
-
-
-@dataclass(frozen=True)
-class PairValues:
-    """A square of values, NaN where a pair has none, and the words next to it. `framed` are the ranks of outliers.
-
-    `hosts` are those of the rows; () where all ranks are on one.
-    """
-
-    name: str
-    ends: Literal["ranks", "hosts"]
-    unit: _Unit
-    values: FloatArray
-    hosts: tuple[str, ...]
-    classes: tuple[str, ...]
-    missing: int
-    cpus: tuple[int, ...] = ()
-    framed: tuple[tuple[int, ...], ...] = ()
-    outliers: tuple[str, ...] = ()
-    inconclusive: tuple[str, ...] = ()
-    oversubscribed: bool = False
-
-    @property
-    def names(self) -> list[str]:
-        """Those of its rows: the hosts where no two ranks share one, else the ranks, with their hosts if several."""
-        if len(self.hosts) == len(set(self.hosts)) > 0:
-            return list(self.hosts)
-        return rank_names(range(len(self.values)), self.hosts)
+_TEXTS: Mapping[PairUnit, Callable[[float], str]] = {"ns": format_ns, "bytes/s": format_rate}
 
 
 def rank_values(matrix: PairMatrix, name_of: Callable[[str], str]) -> PairValues:
@@ -88,7 +60,7 @@ def host_values(health: Health) -> Iterator[PairValues]:
     import numpy as np
 
     known = health.matrices
-    kinds: tuple[tuple[str, _Unit, float | None, Mapping[Pair, Interval]], ...] = (
+    kinds: tuple[tuple[str, PairUnit, float | None, Mapping[Pair, Interval]], ...] = (
         ("Bandwidth, all pairs of a round at once", "bytes/s", known.usual_bytes_per_s, known.bytes_per_s),
         ("Latency of 8 B, half a round trip", "ns", known.usual_ns, known.latency_ns),
     )

@@ -10,10 +10,10 @@ from typing import Any
 from hockney.analysis.health import health_of
 from hockney.analysis.health.matrices import SUITE
 from hockney.machine.files import read_toml
-from hockney.report.charts import Chart, chart_json, matrix_json, plain
+from hockney.report.charts import Chart, PairValues, chart_json, matrix_json, plain
 from hockney.report.classic import make_report
 from hockney.report.documents.classic import classic_document
-from hockney.report.documents.pairs import PairValues, host_values, rank_values
+from hockney.report.documents.pairs import host_values, rank_values
 from hockney.report.page.choices import choices_of, strips_of
 from hockney.report.page.comparisons import comparisons_of
 from hockney.report.page.curves import curves_json, fits_json
