@@ -128,8 +128,10 @@ def _window(word: str) -> int:
 def _measurements(output: Output, curve: Point, window: int, launch: int, now: float) -> Iterable[Measurement]:
     import numpy as np
 
+    is_vector = ("bytes_of", "vector") in curve.options
     for row in output.rows:
-        of = definition(curve.pattern, curve.ranks, row.bytes, window, output.timed, output.rate)
+        defined_by = curve.pattern, curve.ranks, row.bytes, window, output.timed, output.rate
+        of = definition(*defined_by, is_vector=is_vector)
         for number, time_ns in enumerate(row.times_ns):
             elapsed_ns = round(time_ns * of.divisor * SCALE)
             if elapsed_ns >= 1 << 62:

@@ -18,11 +18,11 @@ from hockney.suites.tools import NamedSeries
 
 
 def _benchmark(point: Point) -> NamedSeries | None:
-    """The one with most of the point's options among those that print one time or rate of its pattern."""
+    """The one with most of the point's options among those that print one time or rate of its pattern and size."""
     options, family = dict(point.options), re.split("[@:]", point.transport)[0]
     alike = (row for row in benchmarks().values() if row.pattern == point.pattern and "overlap" not in row.options)
     return max(
-        (row for row in alike if row.options.get("form") == options.get("form")),
+        (row for row in alike if all(row.options.get(name) == options.get(name) for name in ("form", "bytes_of"))),
         key=lambda row: (row.command[4].startswith(family), len(row.options.items() & options.items())),
         default=None,
     )

@@ -129,6 +129,23 @@ def test_the_definition_of_a_pattern_on_six_ranks(
     assert of.algorithm == algorithm
 
 
+def test_a_reduce_scatter_of_osu_is_the_pattern_of_a_vector() -> None:
+    """With the definition that a worker describes: OSU's size is that of all blocks."""
+    from tests.worker.test_native import measure, measured, shared
+
+    text = "# OSU MPI Reduce_scatter Latency Test v7.4\n# Size       Avg Latency(us)\n48                     2.00\n"
+    (output,) = read_outputs(text, "x").outputs
+    assert (output.pattern, output.options["bytes_of"], output.timed) == ("reduce_scatter", "vector", "mean")
+    of = definition("reduce_scatter", 3, 48, 1, "mean", is_vector=True)
+    (answer,) = measured([measure("reduce_scatter", 48, **output.options)], "-t", "shm", *shared(3))
+    assert {name: answer[name] for name in ("timed", "divisor", "bytes_per_rep", "messages_per_rep")} == {
+        "timed": of.timed,
+        "divisor": of.divisor,
+        "bytes_per_rep": of.bytes_per_rep,
+        "messages_per_rep": of.messages_per_rep,
+    }
+
+
 def test_printed_digits_are_known() -> None:
     (output,) = outputs_of("osu_latency.txt")
     assert output.rows[0].digits_ns == pytest.approx(5.0)  # 1.06 us

@@ -154,7 +154,10 @@ class Format:
 
 WINDOWED = ("oneway", "twoway", "pairs")
 _ROOTED = ("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv", "scan", "exscan")
-_ALL_TO_ALL = ("alltoall", "alltoallv", "alltoallw", "allgather", "allgatherv")
+_ALL_TO_ALL = (
+    *("alltoall", "alltoallv", "alltoallw", "allgather", "allgatherv"),
+    *("reduce_scatter", "reduce_scatter_block"),
+)
 _NEAR = tuple(f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"))
 _ATOMICS = ("accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap")
 # The divisor of the time, and the messages of a repetition, by ranks and window. Neighbours are two, as OSU has them.
@@ -181,16 +184,26 @@ _BUSBW = {"allreduce": 2} | dict.fromkeys(
 
 
 def definition(
-    pattern: str, ranks: int, size_bytes: int, window: int, timed: str, rate: Fraction | str | None = None
+    pattern: str,
+    ranks: int,
+    size_bytes: int,
+    window: int,
+    timed: str,
+    rate: Fraction | str | None = None,
+    *,
+    is_vector: bool = False,
 ) -> Definition:
-    """The definition of the worker's pattern of this name; for another name, a message per repetition."""
+    """The definition of the worker's pattern of this name; for another name, a message per repetition.
+
+    `is_vector`: the size is that of a block for each rank together (`bytes_of=vector`).
+    """
     native = "native" if pattern in _NATIVE else None
     if rate is not None:
         if isinstance(rate, str):
             rate = Fraction(_BUSBW[pattern] * (ranks - 1), ranks) if pattern in _BUSBW else Fraction(1)
         return Definition(timed, rate.denominator, rate.numerator * size_bytes, rate.numerator, native)
     divisor, messages = DEFINED[pattern](ranks, window) if pattern in DEFINED else (1, 1)
-    return Definition(timed, divisor, messages * size_bytes, messages, native)
+    return Definition(timed, divisor, messages * size_bytes // (ranks if is_vector else 1), messages, native)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
