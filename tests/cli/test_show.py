@@ -16,13 +16,14 @@ from syrupy.assertion import SnapshotAssertion
 from tests import builders
 from tests.builders import make_info, make_launch
 from tests.cli.support import LARGE, PINGPONG, Cli, document, make_measurement
-from tests.report.runs import Made, store_quick, store_run
+from tests.report.runs import Made, options, store_quick, store_run
 
 from hockney.analysis.explain import explain_run
 from hockney.cli import execute
 from hockney.model import Definition, Point, PointStatus, RunStatus, Warning_
 from hockney.render.text import show
-from hockney.report.documents.figures import by_size_document
+from hockney.report.document import Table, Title
+from hockney.report.documents.figures import by_size_document, run_document
 from hockney.report.notes import caveats_of, precision_text, state_text
 from hockney.report.words import placement_text
 from hockney.results.figures import Figure
@@ -447,3 +448,18 @@ def test_ranks_of_several_launches_on_the_same_cpus_are_a_range(tmp_path: Path) 
         for ranks in (2, 4, 6):
             store.add_launch(number, make_launch(ranks=ranks, cpus=(0, 1) * (ranks // 2), hosts=("h",) * ranks))
         assert placement_text(Run(store, number)) == "2 to 6 ranks on CPUs 0 and 1."
+
+
+@pytest.mark.parametrize(
+    ("suite", "name"),
+    [("osu_put_latency,pingpong", " (osu_put_latency without window=1)"), ("OSU_GET_LATENCY", ""), ("mine", "")],
+)
+def test_titles_have_the_benchmark_that_a_run_was_made_by(suite: str, name: str, tmp_path: Path) -> None:
+    made = [Made(Point("mpi:rma", "put", 2, size, options(sync="flush")), 700, 1, size) for size in (8, 64)]
+    store_run(tmp_path / "r.db", suite, made)
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        run = Run(store, 1)
+        of_curve = [block.text for block in run_document(run, run.series) if isinstance(block, Title)]
+        by_size = [block.heading for block in by_size_document(run, run.series) if isinstance(block, Table)]
+    assert of_curve[1] == f"put sync=flush on mpi:rma, 2 ranks{name}"
+    assert {heading.partition(":")[0] for heading in by_size} == {f"put sync=flush, 2 ranks{name}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -91,6 +92,17 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
 )
 
 
+def name_text(member: Series) -> str:
+    """` (osu_allreduce)`: of a run that was made by such names, the benchmark that a curve is of; else empty."""
+    suite, point = member.run.info.suite, member.point
+    if not re.search(r"(^|,)\s*(osu|imb)", suite, re.IGNORECASE):
+        return ""
+    from hockney.suites.tools import benchmarks_in, name_of  # with pydantic
+
+    name = name_of(benchmarks_in(suite), point.pattern, point.transport, dict(point.options))
+    return f" ({name})" if name else ""
+
+
 def groups_of(
     series: Iterable[Series], names: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, dict[str, list[Series]]]:
@@ -102,7 +114,8 @@ def groups_of(
     for member in (member for member in series if not member.is_harness):
         point, options = member.point, dict(member.point.options)
         column = f"{names.get(point.transport, point.transport)} {options.pop('algorithm', '')}".rstrip()
-        group = groups.setdefault(replace(point, options=tuple(options.items())).text(), {})
+        title = f"{replace(point, options=tuple(options.items())).text()}{name_text(member)}"
+        group = groups.setdefault(title, {})
         group.setdefault(column, []).append(member)
     return groups
 
@@ -151,7 +164,7 @@ def _curve(rows: Sequence[Figure], names: Mapping[str, str], state: str | None) 
     kinds |= {"states" if any(figure.state != state and point.ranks > 1 for figure in rows) else ""}
     algorithm = rows[-1].definition.algorithm
     note = " (more ranks than CPUs: scheduling times)" if rows[0].series.oversubscribed else ""
-    name = at_rate(point, 0).text(names.get(point.transport, point.transport))
+    name = at_rate(point, 0).text(names.get(point.transport, point.transport)) + name_text(rows[0].series)
     note = ", rates offered" * (point.rate_hz > 0) + note
     is_new = algorithm and "algorithm" not in dict(point.options)  # what `auto` has chosen
     yield Title(f"{name}{f', {algorithm} algorithm' if is_new else ''}{note}")
