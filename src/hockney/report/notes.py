@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hockney.analysis.repeat import further
 from hockney.errors import Fix
-from hockney.model import Point, PointStatus, Warning_
+from hockney.model import CurveKey, Point, PointStatus, Warning_, curve_of
 from hockney.report.commands import fix_text, typed
 from hockney.report.document import Block, Cell, Text, Title
 from hockney.report.words import RANGE_MARK, SHORT_MARK, size_text
@@ -25,7 +26,7 @@ SHORT_NOTE = (
 Caveat = tuple[str, str]
 """A sentence in short, and in full with its fix."""
 
-_CAVEATS_MAX = 5
+_CAVEATS_MAX, _CURVES_MAX = 5, 3
 
 
 def sizes_text(points: Iterable[Point]) -> str:
@@ -102,19 +103,52 @@ def precision_text(figures: Iterable[Figure], asked: float | None) -> str | None
     return f"Not all reached ±{asked:.1%}: that takes {advice} launches."
 
 
+def by_reason(points: Iterable[tuple[str, Point]]) -> dict[str, list[Point]]:
+    """Points by the reason why each was not measured; reasons that differ by the pattern's name alone are one.
+
+    `form=persistent needs the library's own …, and mpi has no persistent …`.
+    """
+    whole: dict[str, dict[str, list[Point]]] = {}
+    for why, point in points:
+        without = re.sub(rf"(?<![\w-]){point.pattern}(?![\w-])", "…", why)
+        whole.setdefault(without, {}).setdefault(why, []).append(point)
+    return {
+        next(iter(alike)) if len(alike) == 1 else without: [point for each in alike.values() for point in each]
+        for without, alike in whole.items()
+    }
+
+
+def folded(points: Iterable[Point]) -> tuple[str, str, str] | None:
+    """All patterns of more than three curves, their transports, and their sizes if these are alike; else None."""
+    curves: dict[CurveKey, list[Point]] = {}
+    for point in points:
+        curves.setdefault(curve_of(point), []).append(point)
+    if len(curves) <= _CURVES_MAX:
+        return None
+    sizes = {sizes_text(of_curve) for of_curve in curves.values()}
+    named = [", ".join(dict.fromkeys(names)) for names in zip(*((key[1], key[0]) for key in curves), strict=True)]
+    return named[0], named[1], sizes.pop() if len(sizes) == 1 else ""
+
+
 def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
-    """Points that failed, were skipped or not reached: each reason as a heading, with a row for each curve below."""
-    alike: dict[str, dict[str, list[Point]]] = {}
+    """Points that failed, were skipped or not reached: each reason as a heading, with a row for each curve below.
+
+    Of many curves one row has the names alone.
+    """
+    ended = []
     for member in series:
         if member.status is PointStatus.PENDING and member.measurements:
             continue  # the run was killed; the point is among the figures
         if member.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
             ending = "not reached" if member.status is PointStatus.PENDING else member.status.value
-            curves = alike.setdefault(": ".join(filter(None, (ending, member.reason))), {})
-            curves.setdefault(member.point.text(member.point.transport), []).append(member.point)
+            ended.append((": ".join(filter(None, (ending, member.reason))), member.point))
     rows: list[list[str] | str] = []
-    for ending, curves in alike.items():
-        sized = ((name, sizes_text(points)) for name, points in curves.items())
+    for ending, points in by_reason(ended).items():
+        curves: dict[str, list[Point]] = {}
+        for point in points:
+            curves.setdefault(point.text(point.transport), []).append(point)
+        few = folded(points)
+        sized = [(f"{few[0]} on {few[1]}", few[2])] if few else [(name, sizes_text(of)) for name, of in curves.items()]
         rows += [ending, *([f"  {name}: {sizes}" if sizes else f"  {name}"] for name, sizes in sized)]
     return rows
 

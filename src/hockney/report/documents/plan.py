@@ -9,7 +9,7 @@ from hockney.analysis.repeat import same_hosts
 from hockney.model import CurveKey, Point, curve_of
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Sentence, Table, Text, Title
-from hockney.report.notes import sizes_text
+from hockney.report.notes import by_reason, folded, sizes_text
 from hockney.report.words import size_text
 from hockney.units import counted, format_duration_s, percent_digits
 from hockney.worker.placement import Placement
@@ -22,14 +22,15 @@ def plan_document(plan: Plan) -> Iterator[Block]:
     """Nothing of it was started or stored."""
     transports = counted(len({point.transport for point in plan.points}), "transport")
     yield Title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}")
-    columns: list[Column | str] = [Column("what", wrap=True), "transport", Column("sizes", wrap=True)]
+    columns = [Column(name, wrap=True) for name in ("what", "transport", "sizes")]
     yield Table(columns, _rows(plan.points, plan), fits=True)
     if plan.skipped:
         yield Title("Skipped")
-        by_reason: dict[str, list[Point]] = {}
-        for skipped in sorted(plan.skipped, key=lambda skipped: skipped.point.bytes):
-            by_reason.setdefault(skipped.reason, []).append(skipped.point)
-        texts = [text for why, points in by_reason.items() for text in (f"Because {why}:", *_rows(points, plan))]
+        skipped = sorted(plan.skipped, key=lambda each: each.point.bytes)
+        texts: list[list[str] | str] = []
+        for why, points in by_reason((each.reason, each.point) for each in skipped).items():
+            few = folded(points)
+            texts += [f"Because {why}:", *([[*few]] if few else _rows(points, plan))]
         yield Table(columns, texts, fits=True)
     limits, first_s = plan.limits, plan.first_rounds_s()
     yield Sentence()
@@ -47,17 +48,17 @@ def plan_document(plan: Plan) -> Iterator[Block]:
 
 
 def _rows(points: Iterable[Point], plan: Plan) -> list[list[str]]:
-    """A row for each curve, its smallest size first."""
+    """A row for each curve with all its transports, the smallest size first."""
     curves: dict[CurveKey, list[Point]] = {}
     for point in sorted(points, key=lambda point: point.bytes):
         curves.setdefault(curve_of(point), []).append(point)
-    rows = []
+    rows: dict[tuple[str, str], list[str]] = {}
     for key, curve in curves.items():
         whole = f"{len(curve)} from {size_text(curve[0])} to {size_text(curve[-1])}"
         sizes = whole if len(curve) > 4 else sizes_text(curve)
         more = ", more where the curve bends" if key in plan.refine else ""
-        rows.append([curve[0].text(), curve[0].transport, f"{sizes}{more}"])
-    return rows
+        rows.setdefault((curve[0].text(), f"{sizes}{more}"), []).append(curve[0].transport)
+    return [[what, ", ".join(transports), sizes] for (what, sizes), transports in rows.items()]
 
 
 def short_text(plan: Plan) -> str | None:
