@@ -167,6 +167,12 @@ def test_the_foot_of_the_table_says_what_its_rows_are_of(changes: list[SeriesCha
     assert footer(compared(*changes)) == text
 
 
+def test_changes_of_an_alternation_are_of_rounds_that_measured_both() -> None:
+    apart = replace(compared(replace(same(1.02), base_ns=100.0, new_ns=103.0)), interleaved=True)
+    assert footer(apart).startswith("Changes compare both sides round by round")
+    assert footer(replace(apart, changes=(same(1.02),))) == ""
+
+
 def test_without_noise_equal_series_are_within_the_margin() -> None:
     exact = SeriesChange(make_point(), Verdict.SAME, shift=Shift(1.0, 1.0, 1.0, 1.0, 1, 1))
     assert counts_text(compared(exact, margin=1.0)) == "New is equal at 8 B"

@@ -9,7 +9,7 @@ from tests.analysis.compare.made import SIZES, add_run, curve, slower
 
 from hockney.analysis.compare import Comparison, ReasonCode, Verdict, compare_runs
 from hockney.analysis.repeat import INTERLEAVED
-from hockney.report.documents.comparison import range_sentence
+from hockney.report.documents.comparison import footer, range_sentence
 from hockney.results.figures import Figure
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -53,7 +53,9 @@ def test_base_and_new_are_the_figures_of_each_run_alone(store: Store, launches: 
         )
         for seed, side, ratio in ((1, "base", 1.0), (2, "new", 3.0))
     ]
-    assert figures_of(compare_runs(store, *runs)) == values_of(store, *runs)
+    comparison = compare_runs(store, *runs)
+    assert figures_of(comparison) == values_of(store, *runs)
+    assert "`show`" not in footer(comparison)
 
 
 def test_base_and_new_of_series_without_a_common_state_are_those_that_tables_show(store: Store) -> None:
@@ -69,6 +71,7 @@ def test_a_state_that_tables_do_not_show_has_its_own_figures(store: Store) -> No
     comparison = compare_runs(store, base, new)
     assert comparison.counts == {Verdict.SAME: len(SIZES)}
     assert {change.states for change in comparison.changes} == {("near", "near")}
+    assert footer(comparison).endswith("`show` has some of these series in another machine state.")
     near = {series.point.bytes: series.figures_in("near")[0].time.value for series in Run(store, new).series}
     assert figures_of(comparison) == [*values_of(store, base), near]
 

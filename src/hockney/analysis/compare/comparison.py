@@ -101,9 +101,12 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0
         before, after = common[change.point]
         figures = [side.series.figures_in(side.names.get(compared[change.point])) for side in (before, after)]
         base_ns, new_ns = (figure[0].time.value if figure else None for figure in figures)
+        shown = [each.series.shown for each in (before, after)]
+        of_other = any(each and one and each[0].state != one.state for each, one in zip(figures, shown, strict=True))
         is_short = any(each.is_short for figure in figures for each in figure)
         launches = len(before.launches), len(after.launches)
-        changes.append(replace(change, base_ns=base_ns, new_ns=new_ns, is_short=is_short, launches=launches))
+        change = replace(change, base_ns=base_ns, new_ns=new_ns, is_short=is_short, is_of_other_state=of_other)
+        changes.append(replace(change, launches=launches))
     named = sorted((pair for run in runs for pair in run.libraries.items()), key=lambda pair: pair[1] != "")
     return Comparison(
         base=base_id,

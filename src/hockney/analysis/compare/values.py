@@ -84,7 +84,8 @@ class SeriesChange:
     `states`: what base and new alone call the machine state compared; empty where there is none. `shift` is the ratio
     of new to base, of trimmed means of launch medians; `chance` the probability that chance alone makes any series
     differ as much, None where nothing was tested. `base_ns` and `new_ns` are the runs' own figures. `is_short`: a
-    stream with fewer than 8 events per sample in either. `launches` are those with samples in them, in any state.
+    stream with fewer than 8 events per sample in either. `is_of_other_state`: tables of either run show it in another
+    state. `launches` are those with samples in them, in any state.
     """
 
     point: Point
@@ -96,6 +97,7 @@ class SeriesChange:
     base_ns: float | None = None
     new_ns: float | None = None
     is_short: bool = False
+    is_of_other_state: bool = False
     launches: tuple[int, int] = (0, 0)
 
     @property

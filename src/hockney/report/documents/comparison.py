@@ -157,7 +157,11 @@ def footer(comparison: Comparison) -> str:
     if any(alike.ratio and len(alike.changes) > 1 and not alike.first.is_exact for alike in comparison.ranges):
         sentences.append("In rows of several sizes: the median change, the outermost interval.")
     if any(change.is_apart for change in comparison.changes):
-        sentences.append("Changes leave out extreme launches, base and new do not.")
+        of_rounds = "Changes compare both sides round by round, in any machine state; base and new are of one state."
+        of_launches = "Changes leave out extreme launches, base and new do not."
+        sentences.append(of_rounds if comparison.interleaved else of_launches)
+    if any(change.is_of_other_state for change in comparison.changes):
+        sentences.append("`show` has some of these series in another machine state.")
     return " ".join(sentences)
 
 
