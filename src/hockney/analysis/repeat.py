@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 LAUNCHES_WANTED = 6
 """How many launches a run should have, so that intervals are over launches and a comparison can decide."""
 
+_ROUNDS_ENOUGH = 10  # of one launch, so that most points have six measurements in one machine state
+
 # Options of the stored command that the new one replaces or leaves out; each takes a value.
 _REPLACED = {"--launches", "--time", "--store", "--label", "-l", "--csv"}
 _ELSEWHERE = {"--store", "--csv"}
@@ -87,6 +89,20 @@ def resume(run: int, info: RunInfo) -> Fix:
     if info.suite == "health":  # whose own sampler chooses the pairs
         return Fix("measure all hosts", tuple(_words(info.command, replaced=())))
     return Fix("resume", ("hockney", "run", "--resume", str(run)), {"run": run}, info.facts)
+
+
+def longer(run: Run) -> Fix | None:
+    """Measure a run of one launch again, with the time of enough rounds for intervals.
+
+    None where it had as many, or where no command line repeats it.
+    """
+    words, time_s = _words(run.info.command), run.info.plan.get("time_s")
+    of_one = run.info.plan.get("launches", 1) == 1 and run.info.plan.get("deadline_ns") is None
+    if not (time_s and of_one and 0 < run.rounds < _ROUNDS_ENOUGH and words[:2] == ["hockney", "run"]):
+        return None
+    enough_s = math.ceil(time_s * _ROUNDS_ENOUGH / run.rounds)
+    time = f"{enough_s}s" if enough_s <= 120 else f"{math.ceil(enough_s / 60)}m"
+    return Fix("measure longer", (*words, "--time", time), {"run": run.id}, run.info.facts)
 
 
 def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None = None) -> Fix:

@@ -260,6 +260,27 @@ def test_points_with_too_few_measurements_are_left_out_and_counted(tmp_path: Pat
     assert note.facts["points"] == 1
 
 
+@pytest.mark.parametrize(("few", "is_most"), [(7, True), (1, False)])
+def test_where_most_points_have_no_interval_the_time_for_them_is_said(few: int, is_most: bool, tmp_path: Path) -> None:
+    short = [Made(Point("shm", "oneway", 2, 2**size), 500.0, divisor=1, measurements=3) for size in range(few)]
+    said = {"command": "hockney run guidelines -n 2 --time 27s", "plan": {"time_s": 27.0, "launches": 1}}
+    note = notes_of(explained(tmp_path / "r.db", [*pingpongs(sizes=(8, 64)), *short], **said))[
+        "points without interval"
+    ]
+    words = ("hockney", "run", "guidelines", "-n", "2", "--time", "30s")  # 27 s gave 9 rounds
+    assert (note.fix and note.fix.argv) == (words if is_most else None)
+
+
+@pytest.mark.parametrize("rounds", [3, 0])
+def test_without_any_interval_the_time_for_them_is_said(rounds: int, tmp_path: Path) -> None:
+    few = [Made(Point("shm", "pingpong", 2, 8), 500.0, divisor=2, measurements=3)]
+    command = "hockney run guidelines --time=9s" if rounds else "python program.py"
+    with pytest.raises(HockneyError, match="no figure of run 1 has a confidence interval") as caught:
+        explained(tmp_path / "r.db", few, command=command, plan={"time_s": 9.0})
+    assert caught.value.fix is not None
+    assert caught.value.fix.argv[-1] == ("30s" if rounds else "1")  # else the run goes on
+
+
 def test_measurements_of_mixed_state_make_no_curve(tmp_path: Path) -> None:
     mixed = pingpongs("threads", (8, 64), floor_after_ns=300.0)
     of = read(tmp_path / "r.db", [*pingpongs(), Made(Point("shm", "oneway", 2, 8), 90.0, floor_ns=300.0), *mixed])

@@ -12,7 +12,7 @@ from hockney.analysis.explain.fits import loggp_of
 from hockney.analysis.finding import Note, as_warned, load_of
 from hockney.analysis.impact import impacts_of
 from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
-from hockney.analysis.repeat import further, resume
+from hockney.analysis.repeat import further, longer, resume
 from hockney.errors import HockneyError
 from hockney.model import Measurement, Point, PointStatus, RunStatus
 from hockney.results.figures import Figure
@@ -50,7 +50,8 @@ def read_run(run: Run) -> Reading:
     class_of = classes_of(run)
     by_class = tuple(_by_class(run, [series for series, _ in fitting], class_of))
     if not curves and not by_class and not is_known:
-        raise HockneyError(f"no figure of {run.name} has a confidence interval in one machine state yet", fix=fix)
+        none = f"no figure of {run.name} has a confidence interval in one machine state yet"
+        raise HockneyError(none, fix=longer(run) or fix)
     return Reading(
         subject=run.name,
         run=run.id,
@@ -183,7 +184,9 @@ def _notes(run: Run, without_interval: Sequence[Point], curves: Sequence[Measure
     elif any(figure.interval_over == ONE_LAUNCH for figure in run.shown):
         yield Note("one launch", fix=further(run))
     if without_interval:
-        yield Note("points without interval", {"points": len(without_interval), "example": str(without_interval[0])})
+        facts = {"points": len(without_interval), "example": str(without_interval[0])}
+        is_most = 2 * len(without_interval) > len(run.shown)
+        yield Note("points without interval", facts, longer(run) if is_most else None)
     failed = [series for series in run.series if series.status is PointStatus.FAILED]
     if failed:
         facts = {"points": len(failed), "example": str(failed[0].point), "why": failed[0].reason or "unknown"}
