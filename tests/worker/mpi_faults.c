@@ -3,14 +3,16 @@
  *   level, slow        of the start: a lower level of threads; 0.3 s longer on every rank
  *   flip, lost, first  of MPI_Recv: thread 1 gets a wrong byte, or nothing; the first message takes 0.3 s longer
  *   flip               of MPI_Wait: a partitioned message is wrong once the rank has waited an odd number of times
- *   group, lock        rank 1 cannot make its second group; rank 0 does not get its first lock
  *   graph              rank 1 does not get its first communicator of neighbours
+ *   fail CALL RANK N   this call is an error on this rank of MPI_COMM_WORLD the N-th time, and does nothing; a window
+ *                      that is left at the end is named
  *   wrong CALL RANK N  byte 3 is wrong in each message of N bytes or more that this call (Recv, Irecv, Sendrecv,
  *                      Sendrecv_replace; any: all with any tag) receives on this rank of MPI_COMM_WORLD; of a started
  *                      receive with its tag, once more are completed together than a ping-pong does
  *
  * Threads of patterns use the tags from 16 on, one for each thread if they share a communicator. */
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,25 +38,34 @@ static int is_rank(long rank)
     return mine == rank;
 }
 
-/* Whether this call, of those that ask, is number `turn` of the rank. */
-static int strikes(const char *fault, int rank, int turn)
+/* Whether the fault is `fault CALL RANK N` with this call and rank. */
+static int is_of(const char *fault, const char *call, long *number_p)
 {
-    static int turns;
-    return has(fault) && is_rank(rank) && ++turns == turn;
+    const char *rest = has(fault);
+    const size_t len = strlen(call);
+    if (rest == NULL || strncmp(rest + 1, call, len) != 0 || rest[1 + len] != ' ') {
+        return 0;
+    }
+    char *end = NULL;
+    const long rank = strtol(rest + 1 + len, &end, 10);
+    *number_p = strtol(end, NULL, 10);
+    return is_rank(rank);
+}
+
+/* Only one call fails in a job, so one number counts its turns. */
+static int fails(const char *call)
+{
+    static long turns;
+    long turn = 0;
+    return is_of("fail", call, &turn) && ++turns == turn;
 }
 
 static int is_wrong(const char *call, int tag, int count, MPI_Datatype type)
 {
     int bytes = 0;
-    const char *name = tag == MPI_ANY_TAG ? "any" : call, *rest = has("wrong");
-    const size_t len = strlen(name);
-    if (rest == NULL || strncmp(rest + 1, name, len) != 0 || rest[1 + len] != ' ') {
-        return 0;
-    }
-    char *end = NULL;
-    const long rank = strtol(rest + 1 + len, &end, 10), least = strtol(end, NULL, 10);
+    long least = 0;
     MPI_Type_size(type, &bytes);
-    return is_rank(rank) && (long)count * bytes >= least;
+    return is_of("wrong", tag == MPI_ANY_TAG ? "any" : call, &least) && (long)count * bytes >= least;
 }
 
 static void spoil(const char *call, int tag, void *buf, int count, MPI_Datatype type)
@@ -97,6 +108,9 @@ int MPI_Init(int *argc, char ***argv)
 int MPI_Recv(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
     static int received;
+    if (fails("Recv")) {
+        return MPI_ERR_OTHER;
+    }
     while (has("lost") && tag == TAG_OF_THREAD_1) {
         (void)pause();
     }
@@ -129,6 +143,9 @@ int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype type, int to, int ou
 
 int MPI_Irecv(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
 {
+    if (fails("Irecv")) {
+        return MPI_ERR_OTHER;
+    }
     if (is_wrong("Irecv", tag, count, type) && started_count < STARTED_MAX) {
         completed_few = tag == MPI_ANY_TAG ? 0 : FEW;
         started[started_count++] = buf;
@@ -138,6 +155,9 @@ int MPI_Irecv(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Co
 
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
 {
+    if (fails("Waitall")) {
+        return MPI_ERR_OTHER;
+    }
     const int code = PMPI_Waitall(count, requests, statuses);
     while (count > completed_few && started_count > 0) {
         started[--started_count][3] ^= 4;
@@ -165,23 +185,70 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 }
 #endif
 
-/* ---- groups and epochs ------------------------------------------------------------------------------------------- */
+/* ---- calls that fail --------------------------------------------------------------------------------------------- */
 
-int MPI_Group_incl(MPI_Group group, int count, const int ranks[], MPI_Group *made)
+#define FAILS(call, parameters, arguments)                                                                             \
+    int MPI_##call parameters                                                                                          \
+    {                                                                                                                  \
+        return fails(#call) ? MPI_ERR_OTHER : PMPI_##call arguments;                                                   \
+    }
+
+FAILS(Send, (const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm),
+      (buf, count, type, to, tag, comm))
+FAILS(Barrier, (MPI_Comm comm), (comm))
+FAILS(Group_incl, (MPI_Group group, int count, const int ranks[], MPI_Group *made), (group, count, ranks, made))
+FAILS(Put,
+      (const void *from, int sent, MPI_Datatype sent_type, int rank, MPI_Aint at, int got, MPI_Datatype got_type,
+       MPI_Win win),
+      (from, sent, sent_type, rank, at, got, got_type, win))
+FAILS(Get,
+      (void *to, int got, MPI_Datatype got_type, int rank, MPI_Aint at, int sent, MPI_Datatype sent_type, MPI_Win win),
+      (to, got, got_type, rank, at, sent, sent_type, win))
+FAILS(Win_attach, (MPI_Win win, void *base, MPI_Aint size), (win, base, size))
+FAILS(Win_complete, (MPI_Win win), (win))
+FAILS(Win_fence, (int assert, MPI_Win win), (assert, win))
+FAILS(Win_flush, (int rank, MPI_Win win), (rank, win))
+FAILS(Win_flush_all, (MPI_Win win), (win))
+FAILS(Win_flush_local, (int rank, MPI_Win win), (rank, win))
+FAILS(Win_flush_local_all, (MPI_Win win), (win))
+FAILS(Win_lock, (int type, int rank, int assert, MPI_Win win), (type, rank, assert, win))
+FAILS(Win_lock_all, (int assert, MPI_Win win), (assert, win))
+FAILS(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
+FAILS(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
+FAILS(Win_unlock, (int rank, MPI_Win win), (rank, win))
+FAILS(Win_unlock_all, (MPI_Win win), (win))
+FAILS(Win_wait, (MPI_Win win), (win))
+
+/* ---- what is made and freed by all ranks ------------------------------------------------------------------------- */
+
+static int windows;
+
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
-    return strikes("group", 1, 2) ? MPI_ERR_NO_MEM : PMPI_Group_incl(group, count, ranks, made);
+    windows++;
+    return PMPI_Win_create_dynamic(info, comm, win);
 }
 
-int MPI_Win_lock(int type, int rank, int assert, MPI_Win win)
+int MPI_Win_free(MPI_Win *win)
 {
-    return strikes("lock", 0, 1) ? MPI_ERR_OTHER : PMPI_Win_lock(type, rank, assert, win);
+    windows--;
+    return PMPI_Win_free(win);
+}
+
+int MPI_Finalize(void)
+{
+    if (windows > 0) { /* of other kinds only the ends are counted */
+        printf("%d windows are left\n", windows);
+    }
+    return PMPI_Finalize();
 }
 
 int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int from_count, const int from[], const int from_weights[],
                                    int to_count, const int to[], const int to_weights[], MPI_Info info, int reorder,
                                    MPI_Comm *made)
 {
+    static int made_count;
     const int code = PMPI_Dist_graph_create_adjacent(comm, from_count, from, from_weights, to_count, to, to_weights,
                                                      info, reorder, made);
-    return strikes("graph", 1, 1) ? MPI_ERR_OTHER : code;
+    return has("graph") && is_rank(1) && made_count++ == 0 ? MPI_ERR_OTHER : code;
 }

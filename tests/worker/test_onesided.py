@@ -12,8 +12,9 @@ from tests.worker.test_session import shared_job as job
 from tests.worker.test_threads import faulty
 
 from hockney.worker.build import build_worker
-from hockney.worker.errors import WorkerRefused
+from hockney.worker.errors import WorkerDied, WorkerRefused
 from hockney.worker.libraries import Library
+from hockney.worker.session import WorkerSession
 
 # Ranks that act in a job of four, and how many others each accesses.
 ACCESSES = {
@@ -179,11 +180,63 @@ def test_atomic_operations_of_mpi(mpi: Library, variant: str) -> None:
 
 
 @EVERY_MPI
-@pytest.mark.parametrize(("fault", "sync"), [("group", "pscw"), ("lock", "flush")])
-def test_an_epoch_that_one_rank_cannot_make_leaves_nothing(mpi: Library, fault: str, sync: str, tmp_path: Path) -> None:
-    with opened(faulty(mpi, "mpi:rma", fault, tmp_path)) as session:
+@pytest.mark.parametrize(
+    ("variant", "call", "sync", "code"),
+    [
+        ("rma", "Group_incl 1 2", "pscw", "system"),
+        ("rma", "Win_lock 0 1", "flush", "system"),
+        ("rma-dynamic", "Win_attach 1 2", "quiet", "memory"),
+    ],
+)
+def test_an_epoch_or_window_that_one_rank_cannot_make_leaves_nothing(
+    mpi: Library, variant: str, call: str, sync: str, code: str, tmp_path: Path
+) -> None:
+    with opened(faulty(mpi, f"mpi:{variant}", f"fail {call}", tmp_path)) as session:
         with pytest.raises(WorkerRefused) as refused:
             session.measure("put", bytes=8, timeout_s=60, options=[("sync", sync)])
-        assert refused.value.code == "system"
+        assert refused.value.code == code
         for again in (sync, "quiet"):
             assert session.measure("put", bytes=8, samples=2, timeout_s=60, options=[("sync", again)]).verified
+    assert not session.channel.noise
+
+
+# A pattern with its options, and the call that fails: its name, on which rank, and which time.
+BROKEN = [
+    ("put", "", "Put 0 3"),
+    ("put", "", "Win_flush_local 0 3"),
+    ("put", "window=4 sync=quiet", "Win_flush_all 0 3"),
+    ("put", "window=4 sync=flush", "Win_flush 0 3"),
+    ("put", "window=4 sync=flush_local", "Win_flush_local 0 3"),
+    ("put", "window=4 sync=quiet overlap=yes", "Put 0 3"),  # in the operations that are timed before the samples
+    ("get", "", "Get 0 3"),
+    ("get", "window=4 sync=lock", "Win_lock 0 3"),
+    ("get", "window=4 sync=lock", "Win_unlock 0 3"),
+    ("getexchange", "window=4 sync=lock_all", "Win_lock_all 1 5"),  # two windows and an epoch need some, too
+    ("putexchange", "window=4 sync=lock_all", "Win_unlock_all 1 5"),
+    ("putall", "window=4 sync=flush", "Win_flush_all 1 9"),
+    ("putall", "window=4 sync=flush_local", "Win_flush_local_all 1 3"),
+    ("putring", "window=4 sync=fence", "Win_fence 1 5"),
+    ("put", "window=4 sync=pscw", "Win_post 1 3"),
+    ("put", "window=4 sync=pscw", "Win_start 0 3"),
+    ("put", "window=4 sync=pscw", "Win_complete 0 3"),
+    ("put", "window=4 sync=pscw", "Win_wait 1 3"),
+    ("passive", "", "Put 0 3"),
+    ("passive", "until=complete", "Win_flush_all 0 3"),
+    ("passive", "sync=flush", "Win_flush 0 3"),
+    ("passive", "", "Barrier 1 5"),
+    ("passive", "busy=yes", "Put 0 3"),  # in the operations that are timed before the samples
+]
+
+
+@EVERY_MPI
+@pytest.mark.parametrize(("pattern", "options", "call"), BROKEN)
+def test_a_call_that_fails_ends_the_job_with_its_name(
+    mpi: Library, pattern: str, options: str, call: str, tmp_path: Path
+) -> None:
+    """No rank waits for the one that has failed."""
+    name, rank, _ = call.split()
+    given = [(option, value) for option, _, value in (word.partition("=") for word in options.split())]
+    with WorkerSession(faulty(mpi, "mpi:rma", f"fail {call}", tmp_path)) as session:
+        session.hello()
+        with pytest.raises(WorkerDied, match=f"rank {rank}: MPI_{name} failed: "):
+            session.measure(pattern, bytes=8, batch=4, samples=4, timeout_s=60, options=given)

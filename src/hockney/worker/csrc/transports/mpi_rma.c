@@ -27,14 +27,12 @@ static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Prepare a new window: check that loads see puts without further calls, set the error handler, lock, and exchange
- * the addresses. */
+/* Prepare a new window: check that loads see puts without further calls, exchange the addresses, and lock. */
 static int set_up(hk_ctx_t *ctx, hk_window_t *made)
 {
     int *model = NULL;
     int has_model = 0;
     const MPI_Aint mine = made->begins[ctx->rank];
-    MPI_Win_set_errhandler(made->win, MPI_ERRORS_RETURN);
     MPI_Win_get_attr(made->win, MPI_WIN_MODEL, (void *)&model, &has_model);
     if (!has_model || *model != MPI_WIN_UNIFIED) {
         hk_log(ctx->rank, "mpi:rma: this library's windows have separate copies, so a rank cannot wait for a word");
@@ -44,27 +42,33 @@ static int set_up(hk_ctx_t *ctx, hk_window_t *made)
     return code == MPI_SUCCESS ? MPI_Win_lock_all(MPI_MODE_NOCHECK, made->win) : code;
 }
 
-/* Memory of whole pages with room for one more, so that a page begins in it. */
+/* Memory of whole pages with room for one more, so that a page begins in it. All ranks get an error if one has one, and
+ * none waits for a rank that has given up. */
 static int make_window(hk_ctx_t *ctx, hk_window_t *made, size_t page_bytes)
 {
     const hk_window_kind_t *kind = ctx->tp->own;
     MPI_Aint begin = 0;
-    if (kind->takes_memory) {
-        made->base = hk_private_alloc(ctx, made->base_bytes);
-        if (made->base == NULL) {
-            return MPI_ERR_NO_MEM;
-        }
+    made->base = kind->takes_memory ? hk_private_alloc(ctx, made->base_bytes) : NULL;
+    int code = hk_mpi_agree(ctx, kind->takes_memory && made->base == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS);
+    if (code == MPI_SUCCESS) {
+        code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)made->base_bytes, &made->base, &made->win);
+        code = hk_mpi_agree(ctx, code); /* else no window is freed: all ranks would have to */
     }
-    int code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)made->base_bytes, &made->base, &made->win, &begin);
     if (code != MPI_SUCCESS) {
         return code;
     }
-    const size_t past_page = (uintptr_t)made->base % page_bytes, skipped = past_page == 0 ? 0 : page_bytes - past_page;
-    made->begins[ctx->rank] = begin + (MPI_Aint)skipped;
-    made->memory = (unsigned char *)made->base + skipped;
-    code = set_up(ctx, made);
+    MPI_Win_set_errhandler(made->win, MPI_ERRORS_RETURN);
+    const int attached = hk_window_attach(kind, made->win, made->base, made->base_bytes, &begin);
+    code = hk_mpi_agree(ctx, attached);
+    if (code == MPI_SUCCESS) {
+        const size_t past_page = (uintptr_t)made->base % page_bytes;
+        const size_t skipped = past_page == 0 ? 0 : page_bytes - past_page;
+        made->begins[ctx->rank] = begin + (MPI_Aint)skipped;
+        made->memory = (unsigned char *)made->base + skipped;
+        code = set_up(ctx, made);
+    }
     if (code != MPI_SUCCESS) {
-        kind->unmake(made->base, &made->win);
+        kind->unmake(attached == MPI_SUCCESS ? made->base : NULL, &made->win);
     }
     return code;
 }
@@ -122,11 +126,9 @@ static hk_status_t rma_put(hk_ctx_t *ctx, int peer, void *remote, const void *lo
     hk_window_t *window = hk_window_at(ctx, remote);
     const int len = (int)size_bytes;
     window->is_dirty = true;
-    int code = MPI_Put(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Win_flush_local(peer, window->win);
-    }
-    return HK_MPI_CHECKED(ctx, "MPI_Put", code);
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Put, local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE,
+                       window->win));
+    return HK_MPI_CALL(ctx, MPI_Win_flush_local, peer, window->win);
 }
 
 static hk_status_t rma_put_start(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
@@ -151,11 +153,9 @@ static hk_status_t rma_get(hk_ctx_t *ctx, int peer, void *local, const void *rem
 {
     const hk_window_t *window = hk_window_at(ctx, remote);
     const int len = (int)size_bytes;
-    int code = MPI_Get(local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE, window->win);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Win_flush_local(peer, window->win);
-    }
-    return HK_MPI_CHECKED(ctx, "MPI_Get", code);
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Get, local, len, MPI_BYTE, peer, hk_window_place(window, peer, remote), len, MPI_BYTE,
+                       window->win));
+    return HK_MPI_CALL(ctx, MPI_Win_flush_local, peer, window->win);
 }
 
 static hk_status_t rma_quiet(hk_ctx_t *ctx)

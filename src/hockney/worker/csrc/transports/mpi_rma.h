@@ -8,14 +8,19 @@
 
 enum { HK_WINDOWS_MAX = 16 };
 
-/* How memory becomes accessible to other ranks: the `own` of a transport. */
+/* How memory becomes accessible to other ranks: the `own` of a transport. Functions return MPI's code. */
 typedef struct hk_window_kind {
     const char *call;
     bool takes_memory; /* else the library allocates it */
 
-    /* Returns MPI's code. In: *base_p is the memory, if the kind takes it. Out: also where it begins for other ranks.
-     */
-    int (*make)(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p, MPI_Aint *begin_p);
+    /* All ranks make a window. *base_p is the memory, if the kind takes it. */
+    int (*make)(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p);
+
+    /* This rank adds its memory. Out: where that begins for other ranks. Optional: absent means that make has done it,
+     * and that memory begins at 0. */
+    int (*attach)(MPI_Win win, void *base, MPI_Aint size_bytes, MPI_Aint *begin_p);
+
+    /* All ranks free the window. base: NULL if nothing is attached. */
     int (*unmake)(void *base, MPI_Win *win_p);
 } hk_window_kind_t;
 
@@ -64,6 +69,7 @@ static inline MPI_Aint hk_window_place(const hk_window_t *window, int peer, cons
 }
 
 /* mpi_windows.c */
+int hk_window_attach(const hk_window_kind_t *kind, MPI_Win win, void *base, size_t size_bytes, MPI_Aint *begin_p);
 hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used);
 
 /* mpi_epochs.c */

@@ -5,31 +5,32 @@
 /* MPICH 4.0.2 uses a wrong address in windows whose size is not a multiple of 16. */
 enum { WINDOW_GRAIN_BYTES = 16 };
 
-static int make_created(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p, MPI_Aint *begin_p)
+static int make_created(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p)
 {
-    *begin_p = 0;
     return MPI_Win_create(*base_p, size_bytes, 1, MPI_INFO_NULL, comm, win_p);
 }
 
-static int make_allocated(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p, MPI_Aint *begin_p)
+static int make_allocated(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p)
 {
-    *begin_p = 0;
     return MPI_Win_allocate(size_bytes, 1, MPI_INFO_NULL, comm, (void *)base_p, win_p);
 }
 
-static int make_shared(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p, MPI_Aint *begin_p)
+static int make_shared(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p)
 {
-    *begin_p = 0;
     return MPI_Win_allocate_shared(size_bytes, 1, MPI_INFO_NULL, comm, (void *)base_p, win_p);
 }
 
-static int make_dynamic(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p, MPI_Aint *begin_p)
+static int make_dynamic(MPI_Comm comm, MPI_Aint size_bytes, void **base_p, MPI_Win *win_p)
 {
-    int code = MPI_Win_create_dynamic(MPI_INFO_NULL, comm, win_p);
-    if (code == MPI_SUCCESS && size_bytes > 0) {
-        code = MPI_Win_attach(*win_p, *base_p, size_bytes);
-    }
-    return code == MPI_SUCCESS ? MPI_Get_address(*base_p, begin_p) : code;
+    (void)size_bytes;
+    (void)base_p;
+    return MPI_Win_create_dynamic(MPI_INFO_NULL, comm, win_p);
+}
+
+static int attach_dynamic(MPI_Win win, void *base, MPI_Aint size_bytes, MPI_Aint *begin_p)
+{
+    const int code = size_bytes > 0 ? MPI_Win_attach(win, base, size_bytes) : MPI_SUCCESS;
+    return code == MPI_SUCCESS ? MPI_Get_address(base, begin_p) : code;
 }
 
 static int unmake_window(void *base, MPI_Win *win_p)
@@ -44,10 +45,17 @@ static int unmake_dynamic(void *base, MPI_Win *win_p)
     return code == MPI_SUCCESS ? MPI_Win_free(win_p) : code;
 }
 
-const hk_window_kind_t hk_window_created = {"MPI_Win_create", true, make_created, unmake_window};
-const hk_window_kind_t hk_window_allocated = {"MPI_Win_allocate", false, make_allocated, unmake_window};
-const hk_window_kind_t hk_window_dynamic = {"MPI_Win_create_dynamic", true, make_dynamic, unmake_dynamic};
-const hk_window_kind_t hk_window_shared = {"MPI_Win_allocate_shared", false, make_shared, unmake_window};
+const hk_window_kind_t hk_window_created = {"MPI_Win_create", true, make_created, NULL, unmake_window};
+const hk_window_kind_t hk_window_allocated = {"MPI_Win_allocate", false, make_allocated, NULL, unmake_window};
+const hk_window_kind_t hk_window_dynamic = {"MPI_Win_create_dynamic or MPI_Win_attach", true, make_dynamic,
+                                            attach_dynamic, unmake_dynamic};
+const hk_window_kind_t hk_window_shared = {"MPI_Win_allocate_shared", false, make_shared, NULL, unmake_window};
+
+int hk_window_attach(const hk_window_kind_t *kind, MPI_Win win, void *base, size_t size_bytes, MPI_Aint *begin_p)
+{
+    *begin_p = 0;
+    return kind->attach != NULL ? kind->attach(win, base, (MPI_Aint)size_bytes, begin_p) : MPI_SUCCESS;
+}
 
 /* Returns MPI's code. */
 static int use_once(hk_ctx_t *ctx, MPI_Win win, MPI_Aint begin, size_t size_bytes, const void *local)
@@ -68,7 +76,10 @@ hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, co
     void *base = size_bytes > 0 || !kind->takes_memory ? memory : NULL;
     MPI_Win win = MPI_WIN_NULL;
     MPI_Aint begin = 0;
-    int code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)whole, &base, &win, &begin);
+    int code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)whole, &base, &win);
+    if (code == MPI_SUCCESS) {
+        code = hk_window_attach(kind, win, base, size_bytes, &begin);
+    }
     if (code != MPI_SUCCESS) {
         return hk_mpi_failed(ctx->rank, kind->call, code);
     }
