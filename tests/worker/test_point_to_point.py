@@ -14,8 +14,9 @@ from tests.worker.test_session import shared_job as job
 from tests.worker.test_threads import faulty
 
 from hockney.worker.catalogue import load
-from hockney.worker.errors import WorkerRefused
+from hockney.worker.errors import WorkerDied, WorkerRefused
 from hockney.worker.libraries import Library
+from hockney.worker.session import WorkerSession
 
 COSTS: dict[str, Any] = {"send_cpu": 100, "recv_cpu": 20, "latency": 1000, "transfer": 10}
 MESSAGE, EXCHANGED = 100 + 1000 + 10 + 20, 300  # ns: a message alone, and what it takes longer if two meet
@@ -189,3 +190,26 @@ def test_a_wrong_byte_in_a_gap_or_in_a_queue_fails_the_point(mpi: Library, tmp_p
         command = faulty(mpi, "mpi", f"wrong {call} 1 {least}", tmp_path)
         with opened(command) as session, pytest.raises(WorkerRefused, match=f"rank 1: {culprit}"):
             session.measure(pattern, bytes=size, samples=2, options=[option])
+
+
+# What waits in queues, how the pattern receives meanwhile, and the call that fails: its name, where, and which time.
+BROKEN = [
+    ("unexpected", "blocking", "Send 0 3"),
+    ("unexpected", "blocking", "Barrier 1 1"),
+    ("unexpected", "posted", "Recv 1 1"),  # nothing else is received so
+    ("preposted", "blocking", "Irecv 1 3"),
+    ("preposted", "blocking", "Waitall 0 1"),
+]
+
+
+@EVERY_MPI
+@pytest.mark.parametrize(("queue", "receive", "call"), BROKEN)
+def test_a_message_of_a_queue_that_fails_ends_the_job(
+    mpi: Library, queue: str, receive: str, call: str, tmp_path: Path
+) -> None:
+    """Before the samples or after them. No rank waits for the one that has failed."""
+    name, rank, _ = call.split()
+    with WorkerSession(faulty(mpi, "mpi", f"fail {call}", tmp_path)) as session:
+        session.hello()
+        with pytest.raises(WorkerDied, match=f"rank {rank}: MPI_{name} failed: "):
+            session.measure("pingpong", bytes=8, samples=2, options=[(queue, "30"), ("receive", receive)])

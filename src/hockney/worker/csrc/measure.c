@@ -279,8 +279,8 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     }
     /* A broken job ends without cleaning up. */
     if ((status == HK_OK || status == HK_ERR_CORRUPT) && pattern->finish != NULL) {
-        /* A pattern may verify messages here. */
-        const hk_status_t finished = hk_control_agree(bench->control, pattern->finish(&run));
+        const hk_status_t mine = pattern->finish(&run); /* it may exchange messages, and verify them */
+        const hk_status_t finished = mine == HK_ERR_PEER ? mine : hk_control_agree(bench->control, mine);
         status = finished == HK_OK ? status : finished;
     }
     hk_watch_disarm(bench->watch);

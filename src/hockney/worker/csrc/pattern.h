@@ -164,8 +164,8 @@ typedef struct hk_pattern {
     void (*fill)(hk_run_t *run, uint64_t seed);
 
     /* Undo what prepare did to the transport. Called if the job continues: after the point, or when the prepare of
-     * another rank has failed. HK_ERR_CORRUPT, with a line in the log, fails the point. Optional: absent means that
-     * there is nothing to undo. */
+     * another rank has failed. It may exchange messages: HK_ERR_CORRUPT, with a line in the log, fails the point, and
+     * HK_ERR_PEER the job. Optional: absent means that there is nothing to undo. */
     hk_status_t (*finish)(hk_run_t *run);
 
     /* Synchronise the timed ranks more closely than a barrier does. Called untimed after the barrier before each

@@ -94,7 +94,7 @@ static hk_status_t queues_take(hk_run_t *run, const hk_queues_t *queues, int pee
 hk_status_t hk_queues_empty(hk_run_t *run, const hk_queues_t *queues, int peer)
 {
     hk_status_t found = HK_OK;
-    HK_TRY(peer < 0 ? HK_OK : queues_take(run, queues, peer, &found));
-    HK_TRY(queues_are_filled(queues) ? hk_sync(run->ctx) : HK_OK);
+    HK_TRY(hk_unless_broken(peer < 0 ? HK_OK : queues_take(run, queues, peer, &found)));
+    HK_TRY(hk_unless_broken(queues_are_filled(queues) ? hk_sync(run->ctx) : HK_OK));
     return found;
 }
