@@ -66,11 +66,15 @@ def test_the_plain_transport_names_the_variant_for_puts(mpi: Library) -> None:
 
 
 @EVERY_MPI
-def test_blocks_of_more_neighbours_than_ranks_count_too(mpi: Library) -> None:
-    """Places of the last ones are beyond 32 bits."""
-    options = (("algorithm", "native"), ("distances", "+1" * 64))
-    fits, wraps = (Point(mpi.id, "neighbor_alltoallv", 2, size, options) for size in (1 << 24, 1 << 25))
-    why = "mpi has no neighbor_alltoallv of 33554432 B in 64 blocks: counts are 32 bits wide"
+@pytest.mark.parametrize(
+    ("pattern", "counts", "most"), [("alltoallv", "equal", 1 << 24), ("allgatherv", "one-big", 1 << 18)]
+)
+def test_blocks_of_more_neighbours_than_ranks_count_too(mpi: Library, pattern: str, counts: str, most: int) -> None:
+    """Places of the last ones are beyond 32 bits. A neighbour with a big block may be there 64 times."""
+    options = (("algorithm", "native"), ("distances", "+1" * 64), ("counts", counts))
+    fits, wraps = (Point(mpi.id, f"neighbor_{pattern}", 2, size, options) for size in (most, 2 * most))
+    big = 2 * most * (64 if counts == "one-big" else 1)
+    why = f"mpi has no neighbor_{pattern} of {big} B in 64 blocks: counts are 32 bits wide"
     assert load(libraries=[mpi]).obstacles([fits, wraps]) == {wraps: why}
 
 

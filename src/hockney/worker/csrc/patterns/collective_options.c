@@ -72,9 +72,13 @@ bool hk_is_plain_barrier(const hk_ctx_t *ctx, const hk_call_t *call)
 static bool has_own(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
 {
     const hk_transport_t *tp = run->ctx->tp;
-    const hk_call_t call = hk_call_of(run, asked);
+    hk_call_t call = hk_call_of(run, asked);
     if (hk_is_plain_barrier(run->ctx, &call)) {
         return true;
+    }
+    if (asked->operation == HK_NEIGHBOR_ALLGATHERV && asked->counts == HK_COUNTS_ONE_BIG) {
+        /* A rank gives one block to all neighbours, so each block that a rank gets may be a big one. */
+        call.bytes *= (size_t)(asked->distances > 0 ? asked->distances : 2 * HK_GRID_DIMENSIONS_MAX);
     }
     snprintf(why, len, "%s of its own", hk_operation_names[asked->operation]);
     return tp->has_call != NULL && tp->has_call(tp, &call, why, len);
