@@ -1,7 +1,7 @@
 /* Collective patterns on a library of this test: if other ranks may write into `in` early, each repetition has another
  * one than the repetition before it, also across batches; the library is asked once, and told when it is over. Of an
  * operation by two others, the first is dropped if the second cannot be made, and both can count all blocks. Uneven
- * blocks have the sum of even ones, also of neighbours. */
+ * blocks have the sum of even ones, also of neighbours; fresh copies of them are in the same places on all ranks. */
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
@@ -151,10 +151,32 @@ static void check_neighbours(const hk_pattern_t *neighbours)
     }
 }
 
+/* OpenSHMEM's ranks name their peers' memory by their own. */
+static void check_fresh_copies(const hk_pattern_t *allgatherv)
+{
+    enum { LINEAR = 1, ONE_BIG, RANKS = 3, FRESH = 1 };
+    const hk_transport_t tp = {.writes_early = true, .has_call = has_call, .call_bytes = call_bytes};
+    for (int counts = LINEAR; counts <= ONE_BIG; counts++) {
+        hk_plan_t plan[RANKS];
+        for (int rank = 0; rank < RANKS; rank++) {
+            calls_t calls = {.base = {.tp = &tp, .rank = rank, .size = RANKS}};
+            hk_run_t run = begin(&calls, allgatherv, 0);
+            *option_of(&run, "counts") = counts;
+            *option_of(&run, "data") = FRESH;
+            run.bytes = 300000; /* not so many copies that there are as many of any size */
+            plan[rank] = allgatherv->plan(&run);
+            CHECK(plan[rank].period > 2 && plan[rank].period == plan[0].period);
+            CHECK(plan[rank].out_bytes == plan[0].out_bytes && plan[rank].in_bytes == plan[0].in_bytes);
+        }
+    }
+}
+
 int main(void)
 {
-    extern const hk_pattern_t hk_pattern_allreduce, hk_pattern_allgather, hk_pattern_neighbor_alltoallv;
+    extern const hk_pattern_t hk_pattern_allreduce, hk_pattern_allgather, hk_pattern_allgatherv,
+        hk_pattern_neighbor_alltoallv;
     check_counts(&hk_pattern_allgather);
+    check_fresh_copies(&hk_pattern_allgatherv);
     check_neighbours(&hk_pattern_neighbor_alltoallv);
     check_places(&hk_pattern_allreduce, true);
     check_places(&hk_pattern_allreduce, false);

@@ -18,12 +18,13 @@ enum { ARRIVAL_US_MAX = 1000000, GROUPS_MAX = 2048, TESTS_MAX = 10000 };
     {"time", "slowest|mean|root", 0, 0, 0, "whose time counts"},                                                \
     {"arrival_us", NULL, 0, 0, ARRIVAL_US_MAX, "delay of each rank before its call: random, up to this, in us; not timed"}
 #define OPTION_DATA                                                                                             \
-    {"data", "warm|fresh", 0, 0, 0, "fresh: other buffers in each repetition, more than the caches hold"}
+    {"data", "warm|fresh", 0, 0, 0,                                                                             \
+     "fresh: other buffers in each repetition, together larger than the caches, but at most 1,024"}
 #define OPTION_ROOT {"root", NULL, 0, 0, 4095, "the rank that gives or gets all"}
 #define OPTION_IN_PLACE {"inplace", "no|yes", 0, 0, 0, "a rank gives and gets in one buffer"}
 #define OPTION_COUNTS                                                                                           \
     {"counts", "equal|linear|one-big", HK_COUNTS_EQUAL, 0, 0,                                                   \
-     "sizes of blocks: equal, block i as large as i + 1, or all in the last one"}
+     "sizes of blocks: equal, block i (i + 1) times as large as block 0, or all in the last one"}
 #define OPTION_TYPE {"dtype", HK_TYPE_WORDS, HK_UINT8, 0, 0, "the type of elements"}
 #define OPTIONS_REDUCTION                                                                                       \
     {"dtype", HK_TYPE_WORDS, HK_UINT64, 0, 0, "the type of elements"},                                             \

@@ -121,10 +121,11 @@ static size_t even_bytes(const hk_setup_t *setup, hk_data_t data)
     return data == HK_DATA_NOTHING ? 0 : whole_lines(blocks * setup->call.bytes);
 }
 
-/* Fresh data: as many copies as are twice as large as the last cache. OpenSHMEM may write into `in` before its rank has
- * entered the call, so `in` must not be in use by the previous call. Two are enough where every rank has left the
- * previous call before any enters the next but one. All its ranks have `in` in the same place, and where a warm-up uses
- * all copies, all ranks have as many: whatever the sizes of their blocks, and on any host. */
+/* How many pairs of buffers repetitions use in turn. Fresh data: pairs that are together twice as large as the last
+ * cache, but at most COPIES_MAX, so that short messages do not fill that much memory. The number is the same on all
+ * ranks, whatever their blocks and hosts, if the transport's calls use peers' memory at the same places, or if a
+ * warm-up uses all pairs. Else 1, but 2 if a call may write into `in` before its rank has entered it: every rank has
+ * left the previous call before any rank enters the next but one. */
 static uint64_t copies_of(const hk_run_t *run, const hk_setup_t *setup)
 {
     const hk_transport_t *tp = run->ctx->tp;
