@@ -185,42 +185,28 @@ static hk_status_t atomic_finish(hk_run_t *run)
     return hk_epoch_drop(run->ctx, &state->epoch);
 }
 
-#define ATOMIC_SHARED(KIND)                                                                                            \
-    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED | HK_CAP_ATOMICS, .ranks_min = 2, .stream = true,             \
-    .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS, .own = &(const hk_atomic_kind_t){KIND}, .grain = atomic_grain,     \
-    .fits = atomic_fits, .plan = atomic_plan, .prepare = atomic_prepare, .fill = hk_atomic_fill,                       \
-    .finish = atomic_finish, .repeat = atomic_repeat, .collect = hk_atomic_collect, .check = hk_atomic_check
+// clang-format off
+#define ATOMIC_OPTION_SUCCEED                                                                                   \
+    {"succeed", "yes|no", 0, 0, 0,                                                                              \
+     "whether elements are as expected, by one origin always; no: they never are, and stay"}
+#define ATOMIC_VECTOR .grain_bytes = 8
+#define ATOMIC_ELEMENT .unsized = true
+#define ATOMIC_ROW(key, KIND, size, text, option_last)                                                          \
+    const hk_pattern_t hk_pattern_##key = {                                                                     \
+        size, .name = #key, .summary = text, .kind = HK_KIND_ONE_SIDED,                                         \
+        .needs = HK_CAP_ONE_SIDED | HK_CAP_ATOMICS, .ranks_min = 2, .stream = true, .timed = HK_TIMED_ROOT,     \
+        .links = HK_LINKS_ENDS, .own = &(const hk_atomic_kind_t){HK_ATOMIC_##KIND}, .grain = atomic_grain,      \
+        .option = {ATOMIC_OPTIONS, option_last}, .fits = atomic_fits, .plan = atomic_plan,                      \
+        .prepare = atomic_prepare, .fill = hk_atomic_fill, .finish = atomic_finish, .repeat = atomic_repeat,    \
+        .collect = hk_atomic_collect, .check = hk_atomic_check};
 
-const hk_pattern_t hk_pattern_accumulate = {
-    ATOMIC_SHARED(HK_ATOMIC_ACCUMULATE),
-    .name = "accumulate",
-    .summary = "one rank combines a vector with one in the memory of another; time on its side",
-    .grain_bytes = 8,
-    .option = {ATOMIC_OPTIONS, ATOMIC_OPTION_OP},
-};
-
-const hk_pattern_t hk_pattern_get_accumulate = {
-    ATOMIC_SHARED(HK_ATOMIC_GET_ACCUMULATE),
-    .name = "get_accumulate",
-    .summary = "accumulate, and the old vector comes back",
-    .grain_bytes = 8,
-    .option = {ATOMIC_OPTIONS, ATOMIC_OPTION_OP},
-};
-
-const hk_pattern_t hk_pattern_fetch_and_op = {
-    ATOMIC_SHARED(HK_ATOMIC_FETCH_AND_OP),
-    .name = "fetch_and_op",
-    .summary = "one rank changes an element in the memory of another and gets the old one; time on its side",
-    .unsized = true,
-    .option = {ATOMIC_OPTIONS, ATOMIC_OPTION_OP},
-};
-
-const hk_pattern_t hk_pattern_compare_and_swap = {
-    ATOMIC_SHARED(HK_ATOMIC_COMPARE_AND_SWAP),
-    .name = "compare_and_swap",
-    .summary = "one rank replaces an element in the memory of another if it is as expected; time on its side",
-    .unsized = true,
-    .option = {ATOMIC_OPTIONS,
-               {"succeed", "yes|no", 0, 0, 0,
-                "whether elements are as expected, by one origin always; no: they never are, and stay"}},
-};
+ATOMIC_ROW(accumulate, ACCUMULATE, ATOMIC_VECTOR,
+    "one rank combines a vector with one in the memory of another; time on its side", ATOMIC_OPTION_OP)
+ATOMIC_ROW(get_accumulate, GET_ACCUMULATE, ATOMIC_VECTOR,
+    "accumulate, and the old vector comes back", ATOMIC_OPTION_OP)
+ATOMIC_ROW(fetch_and_op, FETCH_AND_OP, ATOMIC_ELEMENT,
+    "one rank changes an element in the memory of another and gets the old one; time on its side", ATOMIC_OPTION_OP)
+ATOMIC_ROW(compare_and_swap, COMPARE_AND_SWAP, ATOMIC_ELEMENT,
+    "one rank replaces an element in the memory of another if it is as expected; time on its side",
+    ATOMIC_OPTION_SUCCEED)
+// clang-format on

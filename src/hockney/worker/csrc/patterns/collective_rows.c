@@ -19,7 +19,7 @@ enum { ARRIVAL_US_MAX = 1000000, GROUPS_MAX = 2048, TESTS_MAX = 10000 };
     {"arrival_us", NULL, 0, 0, ARRIVAL_US_MAX, "delay of each rank before its call: random, up to this, in us; not timed"}
 #define OPTION_DATA                                                                                             \
     {"data", "warm|fresh", 0, 0, 0,                                                                             \
-     "fresh: other buffers in each repetition, together larger than the caches, but at most 1,024"}
+     "fresh: other buffers in each repetition, up to 1,024: those of long messages do not fit the caches"}
 #define OPTION_ROOT {"root", NULL, 0, 0, 4095, "the rank that gives or gets all"}
 #define OPTION_IN_PLACE {"inplace", "no|yes", 0, 0, 0, "a rank gives and gets in one buffer"}
 #define OPTION_COUNTS                                                                                           \

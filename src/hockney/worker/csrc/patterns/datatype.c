@@ -115,25 +115,15 @@ static hk_status_t datatype_prepare(hk_run_t *run)
 
 /* ---- pack=hand --------------------------------------------------------------------------------------------------- */
 
-/* Copies all blocks, from their places or (`unpack`) to them. `size` and `unpack` are constants in most calls, so that
- * a copy of a word is one. */
-static inline void datatype_copy_indexed(const datatype_state_t *state, unsigned char *data, unsigned char *packed,
-                                         const size_t size, const bool unpack)
-{
-    const size_t blocks = state->layout.blocks;
-    const size_t *at = state->at;
-    for (size_t i = 0; i < blocks; i++) {
-        memcpy(unpack ? data + at[i] : packed + i * size, unpack ? packed + i * size : data + at[i], size);
-    }
-}
-
-/* The same of evenly spaced blocks: no table of places. */
-static inline void datatype_copy_strided(const datatype_state_t *state, unsigned char *data, unsigned char *packed,
-                                         const size_t size, const bool unpack)
+/* Copies all blocks, from their places or (`unpack`) to them. `size`, `indexed` and `unpack` are constants in most
+ * calls, so that a copy of a word is one, and evenly spaced blocks need no table of places. */
+static inline void datatype_copy_blocks(const datatype_state_t *state, unsigned char *data, unsigned char *packed,
+                                        const size_t size, const bool indexed, const bool unpack)
 {
     const size_t blocks = state->layout.blocks, stride = state->layout.stride_bytes;
     for (size_t i = 0; i < blocks; i++) {
-        memcpy(unpack ? data + i * stride : packed + i * size, unpack ? packed + i * size : data + i * stride, size);
+        unsigned char *block = data + (indexed ? state->at[i] : i * stride), *there = packed + i * size;
+        memcpy(unpack ? block : there, unpack ? there : block, size);
     }
 }
 
@@ -159,16 +149,16 @@ static inline void datatype_copy(const datatype_state_t *state, unsigned char *d
         break;
     case HK_VECTOR:
         if (is_word) {
-            datatype_copy_strided(state, data, packed, HK_LAYOUT_WORD, unpack);
+            datatype_copy_blocks(state, data, packed, HK_LAYOUT_WORD, false, unpack);
         } else {
-            datatype_copy_strided(state, data, packed, block, unpack);
+            datatype_copy_blocks(state, data, packed, block, false, unpack);
         }
         break;
     case HK_INDEXED:
         if (is_word) {
-            datatype_copy_indexed(state, data, packed, HK_LAYOUT_WORD, unpack);
+            datatype_copy_blocks(state, data, packed, HK_LAYOUT_WORD, true, unpack);
         } else {
-            datatype_copy_indexed(state, data, packed, block, unpack);
+            datatype_copy_blocks(state, data, packed, block, true, unpack);
         }
         break;
     case HK_STRUCT:

@@ -9,119 +9,56 @@
 #include "puts.h"
 #include "roles.h"
 
-#define ACCESS_SHARED                                                                                                  \
-    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED, .ranks_min = 2, .fits = hk_access_fits,                      \
-    .plan = hk_access_plan, .prepare = hk_access_prepare, .finish = hk_access_finish, .repeat = hk_access_repeat,      \
-    .expected = hk_access_expected, .counter = hk_access_counter
-#define ONE_TO_ONE ACCESS_SHARED, .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS
+// clang-format off
+#define ACCESS_SHARED                                                                                           \
+    .kind = HK_KIND_ONE_SIDED, .needs = HK_CAP_ONE_SIDED, .ranks_min = 2, .fits = hk_access_fits,               \
+    .plan = hk_access_plan, .prepare = hk_access_prepare, .finish = hk_access_finish,                           \
+    .repeat = hk_access_repeat, .expected = hk_access_expected, .counter = hk_access_counter
+#define READS_ONE ACCESS_SHARED, .timed = HK_TIMED_ROOT, .links = HK_LINKS_ENDS
+#define WRITES_ONE READS_ONE, .stream = true
 #define IN_HALVES ACCESS_SHARED, .timed = HK_TIMED_SOURCES, .links = HK_LINKS_HALVES, .ranks_step = 2, .stream = true
 #define IN_RING ACCESS_SHARED, .timed = HK_TIMED_MEAN, .links = HK_LINKS_RING, .stream = true
 #define ONE_TO_ALL ACCESS_SHARED, .timed = HK_TIMED_ROOT, .law = HK_LAW_MESSAGES, .stream = true
 #define ALL_TO_ALL ACCESS_SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_MESSAGES, .stream = true
-#define EXCHANGE ACCESS_SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_CONSTANT, .stream = true
+#define WITH_BOTH ACCESS_SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_CONSTANT, .stream = true
 
-enum { AT_PUT_QUIET = HK_ROLE_TARGET + 1, AT_PUTRING_QUIET = HK_RING_DISTANCE + 1 };
+enum { PUTS, GETS };
+enum { ROLE_OPTIONS = HK_ROLE_TARGET + 1, RING_OPTIONS = HK_RING_DISTANCE + 1 };
 
-/* The kind of a pattern without `quiet`, whose options before HK_ACCESS_OPTIONS are `at` many. */
-#define KIND(reach, reads, at) .own = &(const hk_access_kind_t){reach, reads, at, -1}
+/* A pattern; the columns of hk_access_kind_t; the pattern in which one pair does the same; the options. */
+#define ACCESS_ROW(key, shared, reach, reads, at, quiet_at, pair, text, ...)                                    \
+    const hk_pattern_t hk_pattern_##key = {                                                                     \
+        shared, .name = #key, .summary = text, .alone = pair, .option = {__VA_ARGS__},                          \
+        .own = &(const hk_access_kind_t){HK_REACH_##reach, (reads) == GETS, at, quiet_at}};
 
-const hk_pattern_t hk_pattern_put = {
-    ONE_TO_ONE,
-    .name = "put",
-    .summary = "one rank writes into the memory of another; time per put on the writer's side",
-    .own = &(const hk_access_kind_t){HK_REACH_PAIR, false, AT_PUT_QUIET + 1, AT_PUT_QUIET},
-    .stream = true,
-    .option = {HK_ROLES_OPTIONS, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_get = {
-    ONE_TO_ONE,
-    .name = "get",
-    .summary = "one rank reads the memory of another; time per get on the reader's side",
-    KIND(HK_REACH_PAIR, true, 2),
-    .option = {HK_ROLES_OPTIONS, HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_putpairs = {
-    IN_HALVES,
-    .name = "putpairs",
-    .summary = "ranks of the first half put to those of the second, all at once; mean time of the writers",
-    KIND(HK_REACH_HALVES, false, 0),
-    .alone = "put",
-    .option = {HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_getpairs = {
-    IN_HALVES,
-    .name = "getpairs",
-    .summary = "ranks of the first half read from those of the second, all at once; mean time of the readers",
-    KIND(HK_REACH_HALVES, true, 0),
-    .alone = "get",
-    .option = {HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_putring = {
-    IN_RING,
-    .name = "putring",
-    .summary = "every rank writes into the memory of the rank `distance` after it, all at once; mean time",
-    .own = &(const hk_access_kind_t){HK_REACH_RING, false, AT_PUTRING_QUIET + 1, AT_PUTRING_QUIET},
-    .alone = "put",
-    .option = {HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME},
-};
-
-const hk_pattern_t hk_pattern_getring = {
-    IN_RING,
-    .name = "getring",
-    .summary = "every rank reads the memory of the rank `distance` after it, all at once; mean time",
-    KIND(HK_REACH_RING, true, 1),
-    .alone = "get",
-    .option = {HK_RING_OPTION_DISTANCE, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME},
-};
-
-const hk_pattern_t hk_pattern_putfan = {
-    ONE_TO_ALL,
-    .name = "putfan",
-    .summary = "rank 0 writes into the memory of every other rank; time of all puts on its side",
-    KIND(HK_REACH_FAN, false, 0),
-    .option = {HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_getfan = {
-    ONE_TO_ALL,
-    .name = "getfan",
-    .summary = "rank 0 reads the memory of every other rank; time of all gets on its side",
-    KIND(HK_REACH_FAN, true, 0),
-    .option = {HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_putall = {
-    ALL_TO_ALL,
-    .name = "putall",
-    .summary = "every rank writes into the memory of every other; the slowest rank",
-    KIND(HK_REACH_ALL, false, 0),
-    .option = {HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_getall = {
-    ALL_TO_ALL,
-    .name = "getall",
-    .summary = "every rank reads the memory of every other; the slowest rank",
-    KIND(HK_REACH_ALL, true, 0),
-    .option = {HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_putexchange = {
-    EXCHANGE,
-    .name = "putexchange",
-    .summary = "every rank writes into the memory of the ranks before and after it; the slowest rank",
-    KIND(HK_REACH_EXCHANGE, false, 0),
-    .option = {HK_ACCESS_OPTIONS},
-};
-
-const hk_pattern_t hk_pattern_getexchange = {
-    EXCHANGE,
-    .name = "getexchange",
-    .summary = "every rank reads the memory of the ranks before and after it; the slowest rank",
-    KIND(HK_REACH_EXCHANGE, true, 0),
-    .option = {HK_ACCESS_OPTIONS},
-};
+ACCESS_ROW(put, WRITES_ONE, PAIR, PUTS, ROLE_OPTIONS + 1, ROLE_OPTIONS, NULL,
+    "one rank writes into the memory of another; time per put on the writer's side",
+    HK_ROLES_OPTIONS, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS)
+ACCESS_ROW(get, READS_ONE, PAIR, GETS, ROLE_OPTIONS, -1, NULL,
+    "one rank reads the memory of another; time per get on the reader's side",
+    HK_ROLES_OPTIONS, HK_ACCESS_OPTIONS)
+ACCESS_ROW(putpairs, IN_HALVES, HALVES, PUTS, 0, -1, "put",
+    "ranks of the first half put to those of the second, all at once; mean time of the writers",
+    HK_ACCESS_OPTIONS)
+ACCESS_ROW(getpairs, IN_HALVES, HALVES, GETS, 0, -1, "get",
+    "ranks of the first half read from those of the second, all at once; mean time of the readers",
+    HK_ACCESS_OPTIONS)
+ACCESS_ROW(putring, IN_RING, RING, PUTS, RING_OPTIONS + 1, RING_OPTIONS, "put",
+    "every rank writes into the memory of the rank `distance` after it, all at once; mean time",
+    HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME)
+ACCESS_ROW(getring, IN_RING, RING, GETS, RING_OPTIONS, -1, "get",
+    "every rank reads the memory of the rank `distance` after it, all at once; mean time",
+    HK_RING_OPTION_DISTANCE, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME)
+ACCESS_ROW(putfan, ONE_TO_ALL, FAN, PUTS, 0, -1, NULL,
+    "rank 0 writes into the memory of every other rank; time of all puts on its side", HK_ACCESS_OPTIONS)
+ACCESS_ROW(getfan, ONE_TO_ALL, FAN, GETS, 0, -1, NULL,
+    "rank 0 reads the memory of every other rank; time of all gets on its side", HK_ACCESS_OPTIONS)
+ACCESS_ROW(putall, ALL_TO_ALL, ALL, PUTS, 0, -1, NULL,
+    "every rank writes into the memory of every other; the slowest rank", HK_ACCESS_OPTIONS)
+ACCESS_ROW(getall, ALL_TO_ALL, ALL, GETS, 0, -1, NULL,
+    "every rank reads the memory of every other; the slowest rank", HK_ACCESS_OPTIONS)
+ACCESS_ROW(putexchange, WITH_BOTH, EXCHANGE, PUTS, 0, -1, NULL,
+    "every rank writes into the memory of the ranks before and after it; the slowest rank", HK_ACCESS_OPTIONS)
+ACCESS_ROW(getexchange, WITH_BOTH, EXCHANGE, GETS, 0, -1, NULL,
+    "every rank reads the memory of the ranks before and after it; the slowest rank", HK_ACCESS_OPTIONS)
+// clang-format on

@@ -242,76 +242,36 @@ static bool mt_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
      "private: each thread has a communicator; shared: threads share one, and have a tag each; pool: one tag for all"}
 #define MT_OPTION_WINDOW {"window", NULL, 64, 1, 1024, "messages of a thread under way at once"}
 #define MT_OPTION_DISTANCE {"distance", NULL, 0, 0, 4095, "how many ranks further the next one is; 0: half of all"}
+#define MT_OPTIONS_COMM MT_OPTION_COMM("private|shared")
+#define MT_OPTIONS_RING MT_OPTIONS_COMM, MT_OPTION_DISTANCE
+#define MT_OPTIONS_WINDOW MT_OPTIONS_COMM, MT_OPTION_WINDOW
+#define MT_OPTIONS_POOL                                                                                            \
+    MT_OPTION_COMM("private|shared|pool"),                                                                         \
+    {"match", "all|any-source|any-tag|any", HK_MATCH_ALL, 0, 0, "what receives leave open"},                       \
+    {"receivers", NULL, 0, 0, HK_TEAM_MAX,                                                                         \
+     "threads that answer, with comm=pool: each takes the next message; 0: as many as send"}
+
+/* A pattern; whose time; the divisor of the number of ranks; options; fields of mt_kind_t. */
+#define MT_ROW(key, whose, step, text, options, ...)                                                               \
+    const hk_pattern_t hk_pattern_mt_##key = {                                                                     \
+        MT_SHARED, .name = "mt_" #key, .summary = text, .timed = HK_TIMED_##whose, .ranks_step = step,             \
+        .option = {HK_OPTIONS_THREADS, options}, .own = &(const mt_kind_t){.loop = mt_loop_##key, __VA_ARGS__}};
+
+MT_ROW(pingpong, SOURCES, 2,
+    "ping-pongs of all threads at once, between ranks of the first and the second half; half the round trip",
+    MT_OPTIONS_POOL, .is_paired = true, .blocks = 1, .messages = 2, .divisor = 2)
+MT_ROW(pingping, MEAN, 2, "threads of two ranks send to each other at once; time until both messages are there",
+    MT_OPTIONS_COMM, .is_paired = true, .blocks = 1, .reqs = 1, .messages = 2, .divisor = 1)
+MT_ROW(sendrecv, MEAN, 0,
+    "each thread sends to the rank `distance` after its own, and receives from the one before; mean time",
+    MT_OPTIONS_RING, .blocks = 1, .reqs = 2, .messages = 2, .divisor = 1)
+MT_ROW(exchange, MEAN, 0,
+    "each thread exchanges a message with the ranks `distance` before and after its own; mean time",
+    MT_OPTIONS_RING, .blocks = 2, .reqs = 2, .messages = 4, .divisor = 1)
+MT_ROW(uniband, SOURCES, 2,
+    "each thread sends a window of messages to one of the other half, which answers; time per message",
+    MT_OPTIONS_WINDOW, .is_paired = true, .is_one_way = true, .has_window = true,
+    .reqs = 1, .messages = 1, .divisor = 1)
+MT_ROW(biband, MEAN, 2, "threads of two ranks send windows to each other at once; time per message sent or received",
+    MT_OPTIONS_WINDOW, .is_paired = true, .has_window = true, .reqs = 2, .messages = 2, .divisor = 2)
 // clang-format on
-
-const hk_pattern_t hk_pattern_mt_pingpong = {
-    MT_SHARED,
-    .name = "mt_pingpong",
-    .summary = "ping-pongs of all threads at once, between ranks of the first and the second half; half the round trip",
-    .timed = HK_TIMED_SOURCES,
-    .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS,
-               MT_OPTION_COMM("private|shared|pool"),
-               {"match", "all|any-source|any-tag|any", HK_MATCH_ALL, 0, 0, "what receives leave open"},
-               {"receivers", NULL, 0, 0, HK_TEAM_MAX,
-                "threads that answer, with comm=pool: each takes the next message; 0: as many as send"}},
-    .own = &(const mt_kind_t){.loop = mt_loop_pingpong, .is_paired = true, .blocks = 1, .messages = 2, .divisor = 2},
-};
-
-const hk_pattern_t hk_pattern_mt_pingping = {
-    MT_SHARED,
-    .name = "mt_pingping",
-    .summary = "threads of two ranks send to each other at once; time until both messages are there",
-    .timed = HK_TIMED_MEAN,
-    .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared")},
-    .own =
-        &(const mt_kind_t){
-            .loop = mt_loop_pingping, .is_paired = true, .blocks = 1, .reqs = 1, .messages = 2, .divisor = 1},
-};
-
-const hk_pattern_t hk_pattern_mt_sendrecv = {
-    MT_SHARED,
-    .name = "mt_sendrecv",
-    .summary = "each thread sends to the rank `distance` after its own, and receives from the one before; mean time",
-    .timed = HK_TIMED_MEAN,
-    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_DISTANCE},
-    .own = &(const mt_kind_t){.loop = mt_loop_sendrecv, .blocks = 1, .reqs = 2, .messages = 2, .divisor = 1},
-};
-
-const hk_pattern_t hk_pattern_mt_exchange = {
-    MT_SHARED,
-    .name = "mt_exchange",
-    .summary = "each thread exchanges a message with the ranks `distance` before and after its own; mean time",
-    .timed = HK_TIMED_MEAN,
-    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_DISTANCE},
-    .own = &(const mt_kind_t){.loop = mt_loop_exchange, .blocks = 2, .reqs = 2, .messages = 4, .divisor = 1},
-};
-
-const hk_pattern_t hk_pattern_mt_uniband = {
-    MT_SHARED,
-    .name = "mt_uniband",
-    .summary = "each thread sends a window of messages to one of the other half, which answers; time per message",
-    .timed = HK_TIMED_SOURCES,
-    .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_WINDOW},
-    .own = &(const mt_kind_t){.loop = mt_loop_uniband,
-                              .is_paired = true,
-                              .is_one_way = true,
-                              .has_window = true,
-                              .reqs = 1,
-                              .messages = 1,
-                              .divisor = 1},
-};
-
-const hk_pattern_t hk_pattern_mt_biband = {
-    MT_SHARED,
-    .name = "mt_biband",
-    .summary = "threads of two ranks send windows to each other at once; time per message sent or received",
-    .timed = HK_TIMED_MEAN,
-    .ranks_step = 2,
-    .option = {HK_OPTIONS_THREADS, MT_OPTION_COMM("private|shared"), MT_OPTION_WINDOW},
-    .own =
-        &(const mt_kind_t){
-            .loop = mt_loop_biband, .is_paired = true, .has_window = true, .reqs = 2, .messages = 2, .divisor = 2},
-};
