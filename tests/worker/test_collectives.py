@@ -1,5 +1,5 @@
-"""Collective operations: each algorithm and each form of a library's own delivers what the operation promises, for all
-options, and a wrong byte that any rank receives is named."""
+"""Collective operations: every algorithm, and the library's own in every form, delivers the right data with all
+options; a wrong byte that any rank receives is named."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ ONCE = {"samples": 1, "batch": 2, "warmup": 1}
 
 
 def takes(pattern: str, algorithm: str, ranks: int) -> bool:
-    """Whether an algorithm is for so many ranks: some are for powers of two, or even numbers."""
+    """Whether an algorithm takes this number of ranks: some need a power of two, or an even number."""
     if algorithm == "halving" or (algorithm == "doubling" and pattern.startswith("allgather")):
         return ranks & (ranks - 1) == 0
     return algorithm != "neighbour" or ranks % 2 == 0
 
 
 def variants(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
-    """Each option with its values alone, and those that meet in the code together."""
+    """Options: each value alone, and combinations of options that share code."""
     has = OPTIONS[pattern]
     is_exchange = pattern.startswith("alltoall")
     yield {}
@@ -63,7 +63,7 @@ def variants(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
 
 
 def sizes(pattern: str, options: dict[str, Any] | None = None) -> tuple[int, ...]:
-    """A word, whole elements that no number of ranks divides, and more than any buffer; with options some of them."""
+    """Sizes: a word, elements that no number of ranks divides, and more than any buffer holds; fewer with options."""
     if not COLLECTIVES[pattern]["sized"]:
         return (0,)
     return (24, 1000) if options else (8, 24, 1000, 70_000)
@@ -72,7 +72,7 @@ def sizes(pattern: str, options: dict[str, Any] | None = None) -> tuple[int, ...
 @pytest.mark.parametrize("ranks", matrix([2, 3, 4, 5, 6, 8], short=[3, 4]))
 @pytest.mark.parametrize("transport", matrix(["threads", "shm:sync", "unix", "tcp"], short=["threads"]))
 def test_every_algorithm_delivers(transport: str, ranks: int) -> None:
-    """shm:sync: where a send waits for its receive, ranks that all send first would wait for ever."""
+    """On shm:sync a send waits for its receive, so ranks that all send first would hang."""
     commands = [
         measure(name, size, algorithm=word, **ONCE, **options)
         for name, word in PORTABLE
@@ -86,7 +86,7 @@ def test_every_algorithm_delivers(transport: str, ranks: int) -> None:
 
 
 def test_ranks_start_together_on_compared_clocks() -> None:
-    """On one host they have one clock; each time is that of the operation alone."""
+    """Ranks of one host have one clock. Each time is that of the operation alone."""
     commands = [measure(name, sizes(name)[-2:][0], start="window", **ONCE) for name in ("barrier", "bcast", "alltoall")]
     for answer in measured(commands, "-t", "unix", *shared(2)):
         assert answer["verified"] is (answer["pattern"] != "barrier")
@@ -95,7 +95,7 @@ def test_ranks_start_together_on_compared_clocks() -> None:
 
 
 def test_a_message_that_fails_before_the_samples_ends_the_job() -> None:
-    """Rank 0 waits for the next one: nobody can ask it. Rank 1 ends long before the time limit."""
+    """Rank 0 waits for the next message, so it cannot agree on an error. Rank 1 ends long before the time limit."""
     env = {"HOCKNEY_FAULT": "fail 1 8"}
     commands = [measure("bcast", 1000, start="window", timeout_s=120)]
     answers, done = converse(build_worker(EXTRA), commands, "-t", "fault", *shared(), env=env, limit_s=60)
@@ -126,7 +126,7 @@ RECEIVERS = {
 
 @pytest.mark.parametrize("rank", range(4))
 def test_a_wrong_byte_that_any_rank_receives_is_named(rank: int) -> None:
-    """Of each longer message to this rank one byte is wrong: the point fails if it receives any, and names a rank."""
+    """One byte of each longer message to this rank is wrong. If it receives one, the point fails and names a rank."""
     points = [(name, word) for name, word in PORTABLE if name not in ("barrier", "reduce_local")]
     commands = [measure(name, 400, algorithm=word, **ONCE) for name, word in points]
     env = {"HOCKNEY_FAULT": f"corrupt {rank} 17"}
@@ -159,21 +159,21 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
      "bytes_of=vector of 8 B has no element for each of 3 ranks: use 12 B or more"),
     ("gatherv", 8, {"algorithm": "gatherv"}, "algorithm=gatherv is gatherv itself: use algorithm=native"),
     ("neighbor_alltoall", 8, {"nx": 2}, "3 ranks"),
-    ("neighbor_alltoall", 8, {"distances": "+1-3"}, "distances=-3 leads from a rank of 3 to itself"),
+    ("neighbor_alltoall", 8, {"distances": "+1-3"}, "distances=-3 on 3 ranks leads from a rank to itself"),
     ("reduce_scatter", 24, {"bytes_of": "vector", "counts": "linear"}, "blocks: leave out bytes_of= or counts="),
-    *(("neighbor_alltoall", 8, {"distances": "+1", name: 3}, "form no grid: leave nx=, ny= and nz= out")
+    *(("neighbor_alltoall", 8, {"distances": "+1", name: 3}, "replaces the grid: leave out nx=, ny= and nz=")
       for name in ("nx", "ny", "nz")),
 ]  # fmt: skip
 
 
-def test_options_that_do_not_suit_are_refused_in_a_sentence() -> None:
+def test_options_that_do_not_fit_together_are_refused_in_a_sentence() -> None:
     commands = [measure(name, size, **options) for name, size, options, _ in REFUSED]
     for message, (*_, why) in zip(all_unsupported(commands, "shm", 3), REFUSED, strict=True):
         assert why in message
 
 
 @pytest.mark.parametrize("distances", ["+", "1", "+1-", "+1-1x", "+0", "+N-N", "+1" * 65, "+9999999999", "+1K"])
-def test_a_list_that_is_none_is_refused(distances: str) -> None:
+def test_an_invalid_list_of_distances_is_refused(distances: str) -> None:
     (answer, *_), _ = converse(build_worker(), [measure("neighbor_alltoall", 8, distances=distances)], "-t", "null")
     assert (answer["kind"], answer["code"]) == ("error", "argument")
     assert re.search("with signs, such as|must be one of grid", answer["message"])
@@ -210,13 +210,13 @@ def forms(pattern: str, ranks: int) -> Iterator[dict[str, Any]]:
         yield {"data": "fresh"}
 
 
-# MPICH 4.0 copies data when such a persistent operation is made, and never again: a program of ten lines shows it, too.
+# MPICH 4.0 copies the data of these persistent operations only when it makes them: a program of ten lines shows it.
 MADE_ONCE = ("gather", "scatter", "allgather")
 LACKS = re.compile("has no persistent|is no type of this library|algorithm=.* has no|has no .* of its own")
 
 
 def refusals(session: WorkerSession, name: str) -> list[str]:
-    """Measures a collective in all forms, and made of others; why the library or hockney refuses some."""
+    """Measure a collective in all forms, and by other operations. Returns the sentences of refusals."""
     refused = []
     for size, options in itertools.product(sizes(name, {"all": "forms"}), forms(name, 2)):
         given = [("algorithm", "native"), *((key, str(value)) for key, value in options.items())]
@@ -248,7 +248,7 @@ def test_a_librarys_own_in_every_form(mpi: Library, part: int) -> None:
 
 @EVERY_MPI
 def test_a_call_that_one_rank_cannot_make_leaves_nothing(mpi: Library, tmp_path: Path) -> None:
-    """The other does not wait in the operations that are timed before the samples."""
+    """overlap=yes times operations before the samples; the other rank does not wait in them."""
     overlapped = [("form", "nonblocking"), ("overlap", "yes")]
     with opened(faulty(mpi, "mpi", "graph", tmp_path)) as session:
         with pytest.raises(WorkerRefused) as refused:

@@ -1,4 +1,4 @@
-"""Models of machines: the content of a file, the worker's lines, and one sentence for every error."""
+"""Models of machines: a file becomes the worker's lines, or one sentence for each error."""
 
 from __future__ import annotations
 
@@ -160,11 +160,11 @@ def test_nodes_are_numbers_and_ranges_with_a_step(nodes: str, placed: list[int],
         ("ranks = 3", "", 3),
         ("", 'nodes = "0-2"', 3),
         ("ranks = 2", 'nodes = "0-2"', 2),
-        ("", 'nodes = "0-2"\nsecond_half = [3]', 2),  # as many in either half
+        ("", 'nodes = "0-2"\nsecond_half = [3]', 2),  # both halves have as many ranks
         ("", 'nodes = [0]\nsecond_half = "1-3"', 2),
     ],
 )
-def test_a_machine_takes_as_many_ranks_as_nodes_places_and_its_limit_allow(
+def test_the_number_of_ranks_is_limited_by_nodes_places_and_the_model(
     limit: str, placement: str, most: int, tmp_path: Path
 ) -> None:
     table = f'[placement]\n{placement}\nsource = "s"\n' if placement else ""
@@ -175,7 +175,7 @@ def test_a_machine_takes_as_many_ranks_as_nodes_places_and_its_limit_allow(
     assert why_unfit(model, most + 1) is not None
 
 
-def test_of_an_odd_number_of_ranks_the_first_half_has_one_more(tmp_path: Path) -> None:
+def test_the_first_half_of_an_odd_number_of_ranks_has_one_more(tmp_path: Path) -> None:
     text = SWITCH + COSTS + '[placement]\nnodes = "0-1"\nsecond_half = [3, 2]\nsource = "s"\n'
     placed = [line for line in lines(tmp_path, text, 3) if line.startswith("place")]
     assert placed == ["place 0 0", "place 1 1", "place 2 3"]
@@ -197,14 +197,14 @@ def test_tables_become_lines(table: str, line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("switches", "condition"), [("1", "switches 1 1"), ("[0, 1]", "switches 0 1"), ("[1, 0]", "switches 0 1")]
 )
-def test_a_class_holds_from_the_fewest_switches_to_the_most(switches: str, condition: str, tmp_path: Path) -> None:
+def test_a_class_has_a_range_of_switches(switches: str, condition: str, tmp_path: Path) -> None:
     assert f"class far {condition}" in lines(tmp_path, SWITCH + FAR.replace("99", switches) + COSTS)
 
 
 @pytest.mark.parametrize(
     ("dimensions", "is_ring", "edges"),
     [
-        ([2], True, {(0, 1, 1)}),  # one link leads both ways
+        ([2], True, {(0, 1, 1)}),  # one link for both directions
         ([3], False, {(0, 1, 1), (1, 2, 1)}),
         ([3], True, {(0, 1, 1), (1, 2, 1), (2, 0, 1)}),
         ([2, 2], True, {(0, 1, 1), (2, 3, 1), (0, 2, 2), (1, 3, 2)}),
@@ -217,7 +217,7 @@ def test_edges_of_a_grid(dimensions: list[int], *, is_ring: bool, edges: set[tup
     assert len(listed) == len(edges)
 
 
-def test_a_model_changes_its_base(tmp_path: Path) -> None:
+def test_a_model_overrides_keys_of_its_base(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text(SWITCH + COSTS, encoding="utf-8")
     changed = 'base = "base.toml"\ntitle = "changed"\n[topology]\nnodes = 7\n'
     model = model_of(tmp_path, changed)
@@ -292,7 +292,7 @@ def test_errors_name_their_key(text: str, expected: str, tmp_path: Path) -> None
     assert len(str(refusal.value).splitlines()) <= 2
 
 
-def test_unknown_names_get_the_nearest(tmp_path: Path) -> None:
+def test_an_error_suggests_the_nearest_known_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'gpmimd'"):
         load_model("gpmim")
     with pytest.raises(UsageError, match=r"unknown variant of .* 'b'"):

@@ -1,7 +1,7 @@
-/* A collective operation, as all of its ranks call it: shared by patterns, portable algorithms and transports.
+/* A collective operation as its ranks call it. Patterns, portable algorithms and transports share it.
  *
  * The ranks of a call are those of its group, numbered from 0. Buffers consist of blocks, one for each rank of the
- * group: block i of `out` is out[out_at[i]] to out[out_at[i + 1]], and of `in` alike.
+ * group: block i of `out` begins at out[out_at[i]] and ends before out[out_at[i + 1]]; the same for `in`.
  *
  *   operation              this rank gives                    this rank gets
  *   bcast                  the root: out, one vector          all others: in
@@ -15,21 +15,21 @@
  *   reduce_local           out, one vector                    in, combined with it: no other rank takes part
  *   neighbor_…             as allgather and alltoall, but blocks are for and from the neighbours of hk_near_t
  *
- * In place: `in` holds what the rank gives, too, where MPI has it so, and `out` is not used. */
+ * In place: `in` also holds the data that the rank gives, in the place that MPI prescribes. `out` is not used. */
 #ifndef HK_COLLECTIVE_H
 #define HK_COLLECTIVE_H
 
 #include "transport.h"
 
-/* What a rank gives or gets. */
+/* The data that a rank gives or gets. */
 typedef enum hk_data { HK_DATA_NOTHING, HK_DATA_VECTOR, HK_DATA_BLOCK, HK_DATA_BLOCKS } hk_data_t;
 
-/* ROOTED: one rank has a role of its own. REDUCES: vectors are combined. NEAR: among neighbours. UNEVEN: the sizes of
- * blocks may differ. ORDERED: a rank needs nothing of those after it. */
+/* ROOTED: one rank is the root. REDUCES: vectors are combined. NEAR: ranks exchange data with neighbours only. UNEVEN:
+ * the sizes of blocks may differ. ORDERED: a rank needs no data of the ranks after it. */
 enum { HK_PLAIN = 0, HK_ROOTED = 1, HK_REDUCES = 2, HK_NEAR = 4, HK_UNEVEN = 8, HK_ORDERED = 16 };
 
-/* As HK_ and the word that users see, which is the name of the pattern; what each rank gives, and gets; what kind it is
- * of; and the list of its algorithms (algorithms.h). */
+/* The columns: the name after HK_; the word that users see, which is the name of the pattern; the data that each rank
+ * gives, and gets; the kinds above; the list of algorithms (algorithms.h). */
 // clang-format off
 #define HK_OPERATIONS_(X)                                                                                         \
     X(BARRIER,              "barrier",              NOTHING, NOTHING, HK_PLAIN,                 barrier)           \
@@ -122,7 +122,7 @@ typedef struct hk_near {
     const int *to, *from; /* [count] ranks of the group */
 } hk_near_t;
 
-/* One rank's call. What the pattern fills in stays the same for all repetitions, but for `out` and `in`. */
+/* One rank's call. The pattern sets its fields once; only `out` and `in` change between repetitions. */
 typedef struct hk_call {
     hk_operation_t operation;
     hk_form_t form;
@@ -133,17 +133,18 @@ typedef struct hk_call {
     int first;            /* the job's rank that is rank 0 of the group; the others follow it */
     int root;             /* in the group */
     bool in_place;
-    bool is_met;                  /* all ranks meet before each call: none runs ahead */
+    bool is_met;                  /* all ranks meet before each call, so that none runs ahead */
     size_t bytes;                 /* of a vector, or the mean size of a block */
-    size_t given_bytes;           /* what this rank gives: its vector, its block, or all blocks of out */
+    size_t given_bytes;           /* of all that this rank gives: its vector, its block, or all blocks of out */
     const size_t *out_at, *in_at; /* [blocks + 1] offsets; NULL where the buffer has no blocks */
     hk_near_t near;
     const unsigned char *out;
     unsigned char *in, *work; /* work: as the algorithm asks */
     hk_req_t *reqs;
 
-    /* Set by the transport's make_call, or of a portable algorithm (then `wait` and `test` are NULL). run: the whole
-     * operation if blocking, else its start. wait: to its end. test: whether it has ended; makes progress. */
+    /* Set by the transport's make_call, or by the pattern for a portable algorithm (`wait` and `test` are then NULL).
+     * run: the whole operation if blocking, else its start. wait: until it has ended. test: whether it has ended; makes
+     * progress. */
     hk_status_t (*run)(hk_ctx_t *ctx, struct hk_call *call);
     hk_status_t (*wait)(hk_ctx_t *ctx, struct hk_call *call);
     hk_status_t (*test)(hk_ctx_t *ctx, struct hk_call *call, bool *is_done_p);
@@ -170,17 +171,17 @@ static inline size_t hk_in_bytes(const hk_call_t *call, int block)
 /* NULL for types that C17 has no arithmetic for, and for bits of floating-point numbers. */
 hk_combine_t hk_combine_of(hk_type_t type, hk_reduction_t reduction);
 
-/* The numbers of blocks: of ranks, or of neighbours. */
+/* The number of blocks: one for each rank, or for each neighbour. */
 static inline int hk_blocks(const hk_call_t *call)
 {
     return hk_is_a(call->operation, HK_NEAR) ? call->near.count : call->size;
 }
 
-/* The messages that a group of ranks must exchange at least: each block once to each rank that needs it, a reduced
- * vector once from each rank, an allreduced one twice, as its result has to reach all. Not of neighbours. */
+/* The smallest number of messages of this operation in a group: one for each block and rank that needs it, one for each
+ * rank's vector of a reduction, and as many more for the result of an allreduce. Not for operations of neighbours. */
 uint64_t hk_least_messages(hk_operation_t operation, uint64_t size);
 
-/* Whether the transport has this operation itself. */
+/* Whether the transport implements this operation. */
 bool hk_has_own(const hk_transport_t *tp, hk_operation_t operation);
 
 #endif

@@ -1,11 +1,11 @@
 /* cold */
-/* What the options of a collective pattern mean: the call and its algorithm; and whether they suit each other. */
+/* The options of a collective pattern: the call and the algorithm that they choose, and whether they fit together. */
 #include <stdio.h>
 #include <string.h>
 
 #include "collective_core.h"
 
-/* The value of the option with this name; `otherwise` if the pattern has none. */
+/* The value of this option; `otherwise` if the pattern does not have it. */
 static int64_t value_of(const hk_run_t *run, const char *name, int64_t otherwise)
 {
     const hk_option_t *option = run->pattern->option;
@@ -116,8 +116,7 @@ size_t hk_collective_grain(const hk_run_t *run)
     return hk_is_a(asked.operation, HK_REDUCES) || asked.type != HK_UINT8 ? hk_type_bytes[asked.type] : 0;
 }
 
-/* ---- do the options suit each other? ------------------------------------------------------------------------------
- */
+/* ---- whether the options fit together ---------------------------------------------------------------------------- */
 
 static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
 {
@@ -143,13 +142,13 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     }
     for (int64_t i = 0; i < asked->distances; i++) {
         if (run->list[i] % size == 0) {
-            snprintf(why, len, "distances=%+d leads from a rank of %d to itself", (int)run->list[i], size);
+            snprintf(why, len, "distances=%+d on %d ranks leads from a rank to itself", (int)run->list[i], size);
             return false;
         }
     }
     const int64_t *grid = run->option;
     if (asked->distances > 0 && (grid[HK_GRID_NX] != 0 || grid[HK_GRID_NY] != 0 || grid[HK_GRID_NZ] != 1)) {
-        snprintf(why, len, "ranks with distances= form no grid: leave nx=, ny= and nz= out");
+        snprintf(why, len, "distances= replaces the grid: leave out nx=, ny= and nz=");
         return false;
     }
     hk_ctx_t group = *run->ctx;
@@ -160,7 +159,7 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     return !hk_is_a(asked->operation, HK_NEAR) || asked->distances > 0 || hk_grid_fits(&in_group, why, len);
 }
 
-/* Blocks of any sizes need operations that take them, or all blocks as one vector. */
+/* Whether this part of an operation takes uneven blocks, or takes all blocks as one vector. */
 static bool takes_uneven(hk_operation_t part)
 {
     return part == HK_NO_OPERATION || part == HK_BCAST || part == HK_REDUCE || hk_is_a(part, HK_UNEVEN);
@@ -215,12 +214,12 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
             snprintf(why, len, "%s has no %s", run->ctx->tp->name, lacks);
             return false;
         }
-        snprintf(why, len, "hockney has no op=%s of %s; a library may (algorithm=native)",
+        snprintf(why, len, "hockney has no op=%s of %s; an MPI library may have it (algorithm=native)",
                  hk_reduction_names[asked->reduction], hk_type_names[asked->type]);
         return false;
     }
-    snprintf(why, len, "algorithm=%s of %s does not work in place; a library may (algorithm=native)", algorithm->name,
-             name);
+    snprintf(why, len, "algorithm=%s of %s does not work in place; that of an MPI library may (algorithm=native)",
+             algorithm->name, name);
     return asked->in_place == 0 || hk_gives[asked->operation] != HK_DATA_BLOCKS ||
            hk_gets[asked->operation] != HK_DATA_BLOCKS;
 }
@@ -242,7 +241,7 @@ static bool fits_times(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     } else if (asked->tests > 0 && asked->overlap == 0) {
         wrong = "tests= needs overlap=yes: MPI_Test is called while the rank computes";
     } else if (asked->arrival_us > 0 && asked->start == HK_START_STREAM) {
-        wrong = "arrival_us= needs start=barrier or start=window: back to back, ranks arrive as they can";
+        wrong = "arrival_us= needs start=barrier or start=window: with start=stream no call has a common start";
     } else if (asked->start == HK_START_WINDOW && (run->ctx->tp->caps & (stamps | HK_CAP_LOSSY)) != stamps) {
         wrong = "start=window compares clocks by messages, which this transport does not offer; use start=barrier";
     } else if (asked->fresh != 0 && asked->in_place != 0) {
