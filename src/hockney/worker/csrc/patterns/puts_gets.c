@@ -22,19 +22,19 @@
 #define ALL_TO_ALL ACCESS_SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_MESSAGES, .stream = true
 #define WITH_BOTH ACCESS_SHARED, .timed = HK_TIMED_SLOWEST, .law = HK_LAW_CONSTANT, .stream = true
 
-enum { PUTS, GETS };
-enum { ROLE_OPTIONS = HK_ROLE_TARGET + 1, RING_OPTIONS = HK_RING_DISTANCE + 1 };
+enum { ACCESS_PUTS, ACCESS_GETS };
+enum { ACCESS_ROLES = HK_ROLE_TARGET + 1, ACCESS_RING = HK_RING_DISTANCE + 1 }; /* numbers of options */
 
 /* A pattern; the columns of hk_access_kind_t; the pattern in which one pair does the same; the options. */
-#define ACCESS_ROW(key, shared, reach, reads, at, quiet_at, pair, text, ...)                                    \
+#define ACCESS_ROW(key, shared, reach, way, at, quiet_at, pair, text, ...)                                      \
     const hk_pattern_t hk_pattern_##key = {                                                                     \
         shared, .name = #key, .summary = text, .alone = pair, .option = {__VA_ARGS__},                          \
-        .own = &(const hk_access_kind_t){HK_REACH_##reach, (reads) == GETS, at, quiet_at}};
+        .own = &(const hk_access_kind_t){HK_REACH_##reach, ACCESS_##way == ACCESS_GETS, at, quiet_at}};
 
-ACCESS_ROW(put, WRITES_ONE, PAIR, PUTS, ROLE_OPTIONS + 1, ROLE_OPTIONS, NULL,
+ACCESS_ROW(put, WRITES_ONE, PAIR, PUTS, ACCESS_ROLES + 1, ACCESS_ROLES, NULL,
     "one rank writes into the memory of another; time per put on the writer's side",
     HK_ROLES_OPTIONS, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS)
-ACCESS_ROW(get, READS_ONE, PAIR, GETS, ROLE_OPTIONS, -1, NULL,
+ACCESS_ROW(get, READS_ONE, PAIR, GETS, ACCESS_ROLES, -1, NULL,
     "one rank reads the memory of another; time per get on the reader's side",
     HK_ROLES_OPTIONS, HK_ACCESS_OPTIONS)
 ACCESS_ROW(putpairs, IN_HALVES, HALVES, PUTS, 0, -1, "put",
@@ -43,10 +43,10 @@ ACCESS_ROW(putpairs, IN_HALVES, HALVES, PUTS, 0, -1, "put",
 ACCESS_ROW(getpairs, IN_HALVES, HALVES, GETS, 0, -1, "get",
     "ranks of the first half read from those of the second, all at once; mean time of the readers",
     HK_ACCESS_OPTIONS)
-ACCESS_ROW(putring, IN_RING, RING, PUTS, RING_OPTIONS + 1, RING_OPTIONS, "put",
+ACCESS_ROW(putring, IN_RING, RING, PUTS, ACCESS_RING + 1, ACCESS_RING, "put",
     "every rank writes into the memory of the rank `distance` after it, all at once; mean time",
     HK_RING_OPTION_DISTANCE, HK_PUTS_OPTION_QUIET, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME)
-ACCESS_ROW(getring, IN_RING, RING, GETS, RING_OPTIONS, -1, "get",
+ACCESS_ROW(getring, IN_RING, RING, GETS, ACCESS_RING, -1, "get",
     "every rank reads the memory of the rank `distance` after it, all at once; mean time",
     HK_RING_OPTION_DISTANCE, HK_ACCESS_OPTIONS, HK_ACCESS_OPTION_TIME)
 ACCESS_ROW(putfan, ONE_TO_ALL, FAN, PUTS, 0, -1, NULL,
