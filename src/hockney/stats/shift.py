@@ -78,7 +78,7 @@ def shifts(pairs: Sequence[Pair], margin: float = 1.0) -> list[tuple[Shift, floa
     widths = stdtrit(freedom, (1 + CONFIDENCE) / 2) * error
     beyond = np.maximum(np.abs(ratios) - math.log(margin), 0.0) / error
     chances = np.ones(len(pairs))
-    chances[decided] = _holm(2 * stdtr(freedom[decided], -beyond[decided]))
+    chances[decided] = holm(2 * stdtr(freedom[decided], -beyond[decided]))
     ends = (np.exp(values).tolist() for values in (ratios, ratios - widths, ratios + widths))
     return [
         (Shift(ratio, low, high, CONFIDENCE, *sizes), chance)
@@ -125,10 +125,11 @@ def _trimmed(ordered: FloatArray) -> tuple[FloatArray, FloatArray | float, int]:
     return means, squares / (kept * (kept - 1)), kept
 
 
-def _holm(chances: FloatArray) -> FloatArray:
+def holm(chances: FloatArray | Sequence[float]) -> FloatArray:
     """Each corrected for how many there are."""
     import numpy as np
 
+    chances = np.asarray(chances, dtype=float)
     order = np.argsort(chances)
     corrected = np.maximum.accumulate(chances[order] * np.arange(len(chances), 0, -1))
     result: FloatArray = np.empty(len(chances))
