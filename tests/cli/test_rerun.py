@@ -15,7 +15,7 @@ import pytest
 from tests.builders import make_info
 from tests.cli.support import Cli
 
-from hockney.analysis.repeat import alternate, more_launches, more_pairs, new_baseline, resume
+from hockney.analysis.repeat import EARLY, INTERLEAVED, alternate, more_launches, more_pairs, new_baseline, resume
 from hockney.cli import execute
 from hockney.cli.commands import hockney
 from hockney.cli.run import run
@@ -107,6 +107,7 @@ def test_runs_that_variables_distinguish_can_be_measured_in_alternation(
     [
         ("hockney compare a b --time 1m --launches 4", {"time_s": 60.0, "launches": 4}, "--launches 10 --time 150s"),
         ("hockney compare a b", {"launches": 4}, "--launches 10"),
+        ("hockney compare a b", {"time_s": 60.0, "launches": 7, INTERLEAVED: {EARLY: True}}, "--time 120s"),
         ("hockney run a b", {"time_s": 60.0, "launches": 4}, None),
         ("hockney 'compare a b", {}, None),
     ],

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tests.cli.support import call_here, write_model
 from tests.measure.test_run import Silent
 from tests.shared import Fakes
 
-from hockney.analysis.compare import Verdict, compare_runs
+from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.errors import UsageError
 from hockney.measure import interleave
 from hockney.measure import run as running
@@ -27,9 +27,11 @@ from hockney.measure.plan import Plan
 from hockney.measure.pool import WorkerPool
 from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import Variant, resume
-from hockney.model import Measurement, Point, PointStatus, RunStatus
+from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunStatus
 from hockney.results.store import Store
+from hockney.stats.sequence import VALUES_MIN, values_needed
 from hockney.suites import Limits
+from hockney.worker.catalogue import Catalogue
 from hockney.worker.machine_model import load_model
 
 SIZES = (8, 16384)
@@ -109,10 +111,10 @@ def test_a_side_that_fails_in_part_ends_with_3(tmp_path: Path, monkeypatch: pyte
     """The rest is compared."""
     real = interleave.measure
 
-    def measure(variants: tuple[Variant, Variant], lab: Lab) -> tuple[RunOutcome, RunOutcome]:
+    def measure(variants: Sequence[Variant], lab: Lab, **how: Any) -> tuple[RunOutcome, ...]:
         both = [replace(each, plan=replace(each.plan, points=plan().points)) for each in variants]
         both[1] = replace(both[1], environment={"HOCKNEY_FAULT": "fail 1 8"})
-        return real((both[0], both[1]), lab._replace(catalogue=load_catalogue()))
+        return real(both, lab._replace(catalogue=load_catalogue()), **how)
 
     monkeypatch.setattr(interleave, "measure", measure)
     how = ("--bytes", "8,16K", "--launches", "6", "--time", "2s", "--new-env", "HOME=/nowhere", "--margin", "1000%")
@@ -167,16 +169,27 @@ def test_both_sides_have_the_batch_that_the_faster_one_needs(tmp_path: Path) -> 
     assert batches == [{10}, {10}]
 
 
-def on_models(
-    store: Store, folder: Path, latencies_ns: tuple[int, int], measured: Callable[..., Measurement], **asked: Any
-) -> tuple[RunOutcome, RunOutcome]:
-    """Both runs of eight sizes on two models; `measured` may change each measurement: (it, round_, **how)."""
+def models(folder: Path, latencies_ns: Sequence[int], **asked: Any) -> tuple[Catalogue, list[Variant]]:
+    """Variants of eight sizes on models of these latencies: sim@a, sim@b …"""
     catalogue, variants = load_catalogue(), []
-    for name, latency_ns in zip(("a", "b"), latencies_ns, strict=True):
+    for name, latency_ns in zip("abcdef", latencies_ns, strict=False):
         write_model(folder / f"{name}.toml", latency_ns)
         catalogue.add_model(f"sim@{name}", load_model(str(folder / f"{name}.toml")))
         points = tuple(Point(f"sim@{name}", "pingpong", 2, 1 << n) for n in range(8))
         variants.append(Variant(Plan("test", points, virtual={f"sim@{name}": True}, **make_settings(**asked))))
+    return catalogue, variants
+
+
+def on_models(
+    store: Store,
+    folder: Path,
+    latencies_ns: Sequence[int],
+    measured: Callable[..., Measurement],
+    decide: interleave.Decide | None = None,
+    **asked: Any,
+) -> tuple[RunOutcome, ...]:
+    """The runs of eight sizes on models; `measured` may change each measurement: (it, round_, **how)."""
+    catalogue, variants = models(folder, latencies_ns, **asked)
     real = WorkerPool.measure
 
     def measure(pool: WorkerPool, point: Point, *, round_: int, **how: Any) -> Measurement:
@@ -184,7 +197,7 @@ def on_models(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WorkerPool, "measure", measure)
-        return interleave.measure((variants[0], variants[1]), Lab(catalogue, store, Silent(), "test"))
+        return interleave.measure(variants, Lab(catalogue, store, Silent(), "test"), decide=decide)
 
 
 @pytest.mark.parametrize(
@@ -217,6 +230,89 @@ def test_a_slow_side_leaves_the_quick_one_its_warm_up(store: Store, tmp_path: Pa
 
     on_models(store, tmp_path, (1_000_000_000, 1000), measured, time_s=1.0)
     assert warmups == {2}
+
+
+def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, tmp_path: Path) -> None:
+    """Of three: `b` leaves small sizes after two launches, all others after three."""
+    seen: list[interleave.Look] = []
+    orders: dict[tuple[int, int], list[str]] = {}
+
+    def measured(it: Measurement, round_: int, **how: Any) -> Measurement:
+        if how["samples"] > 1:
+            orders.setdefault((round_, it.point.bytes), []).append(it.point.transport)
+        return it
+
+    def decide(look: interleave.Look) -> list[interleave.Entry]:
+        seen.append(replace(look, ratios={entry: list(ratios) for entry, ratios in look.ratios.items()}))
+        launches = max(map(len, look.ratios.values()))
+        return [
+            entry for entry in look.ratios if launches > 2 or (launches == 2 and entry[0] == 1 and entry[1].bytes < 8)
+        ]
+
+    base, *new = on_models(store, tmp_path, (1000, 2000, 500), measured, decide, time_s=60.0, launches=2)
+    assert len(seen) == 3
+    assert seen[-1].runs == (base.run_id, *(each.run_id for each in new))
+    for (number, point), ratios in seen[-1].ratios.items():
+        assert len(ratios) == (2 if number == 1 and point.bytes < 8 else 3)
+        assert ratios == pytest.approx([(2.0, 0.5)[number - 1]] * len(ratios), rel=0.01)
+    for (_, size), names in orders.items():
+        mirrored = names[-2 * len({*names}) :]  # after the calibration of a first round
+        assert mirrored == mirrored[::-1]
+        assert len({*names}) in ((2, 3) if size < 8 else (3,))
+    for outcome, ratio in zip(new, (2.0, 0.5), strict=True):
+        comparison = compare_runs(store, base.run_id, outcome.run_id)
+        assert {change.has(ReasonCode.FEW_PAIRS) for change in comparison.changes} == {True}  # seven are needed
+        assert [change.shift and change.shift.ratio for change in comparison.changes] == pytest.approx(
+            [ratio] * 8, 0.01
+        )
+        assert outcome.status is RunStatus.DONE
+
+
+def test_one_of_three_that_fails_does_not_stop_the_others(store: Store) -> None:
+    faults = ({"HOCKNEY_FAULT": what} for what in ("count 9 9", "fail 1 8", "count 9 9"))
+    variants = [Variant(plan(launches=2, time_s=1.0), fault, f"v{number}") for number, fault in enumerate(faults)]
+    base, broken, fine = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
+    assert [row.status is PointStatus.FAILED for row in store.points(broken.run_id)] == [True, False]
+    ends = {row.status for outcome in (base, fine) for row in store.points(outcome.run_id)}
+    assert ends.isdisjoint(NOT_MEASURED)
+    (failed, _), whole = (compare_runs(store, base.run_id, new.run_id).changes for new in (broken, fine))
+    assert failed.has(ReasonCode.FAILED)
+    assert {change.launches for change in whole} == {(2, 2)}
+
+
+def test_base_that_fails_at_a_point_ends_it_for_all(store: Store) -> None:
+    faults = ({"HOCKNEY_FAULT": what} for what in ("fail 1 8", "count 9 9", "count 9 9"))
+    variants = [Variant(plan(launches=1, time_s=1.0), fault) for fault in faults]
+    base, *others = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"))
+    assert store.points(base.run_id)[0].status is PointStatus.FAILED
+    for other in others:
+        small, large = store.points(other.run_id)
+        assert (small.status, (small.reason or "").partition(":")[0]) == (
+            PointStatus.SKIPPED,
+            "base could not measure it",
+        )
+        assert large.status not in NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("latencies_ns", "counts"), [((1000, 500), {"faster": 2}), ((1000, 1000), {"no difference seen": 2})]
+)
+def test_a_comparison_ends_when_each_series_has_a_verdict(
+    latencies_ns: tuple[int, int], counts: dict[str, int], tmp_path: Path
+) -> None:
+    """Long before the time is up; its launches are as many as two series need."""
+    for name, latency_ns in zip("ab", latencies_ns, strict=True):
+        write_model(tmp_path / f"{name}.toml", latency_ns)
+    sides = ("--base-transport", "sim@a.toml", "--new-transport", "sim@b.toml")
+    done = call_here(
+        tmp_path, "compare", "--interleave", "pingpong", "--bytes", "8,64", "--time", "10m", *sides, "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["counts"] == counts
+    needed = values_needed(2) if "faster" in counts else VALUES_MIN
+    assert {change["shift"]["n_new"] for change in document["series"]} == {needed}
+    assert "until each series has a verdict" in done.stderr
 
 
 def test_an_mpi_named_by_its_folder(tmp_path: Path, fake: Fakes) -> None:

@@ -28,7 +28,12 @@ _ELSEWHERE = {"--store", "--csv"}
 _OF_RUN_ALONE = {"--refine", "--no-refine", "--quiet", "-q"}  # options that compare --interleave does not take
 
 INTERLEAVED = "interleaved"
-"""In the stored plan of both runs of an interleaved pair: id, side, and the new run's names of base's transports."""
+"""In the stored plan of both runs of an interleaved pair: id, side, and the new run's names of base's transports.
+
+Of several variants each is "new" beside the one base, with the same id.
+"""
+EARLY = "early"
+"""There too: launches ended as soon as their results were certain, so that certainty must hold at every look."""
 
 
 def same_hosts(plan: Mapping[str, Any], *, slots: bool = False) -> tuple[str, ...]:
@@ -147,12 +152,22 @@ def _more_outputs(run: int) -> Fix:
 
 
 def more_pairs(info: RunInfo, pairs: int) -> Fix:
-    """Measure two variants in alternation again, with this many launch pairs and proportionally more time."""
-    time_s, planned = info.plan.get("time_s"), info.plan.get("launches", pairs)
+    """Measure two variants in alternation again, with this many launch pairs and proportionally more time.
+
+    Where pairs end early, with twice the time.
+    """
+    time_s, planned, is_early = info.plan.get("time_s"), info.plan.get("launches", pairs), ends_early(info)
+    longer = 2 if is_early else pairs / planned
     words = _words(info.command)
-    options = ["--launches", str(pairs), *(["--time", f"{math.ceil(time_s * pairs / planned)}s"] if time_s else [])]
+    options = [] if is_early else ["--launches", str(pairs)]
+    options += ["--time", f"{math.ceil(time_s * longer)}s"] if time_s else []
     argv = (*words, *options) if words[:2] == ["hockney", "compare"] else ()
-    return Fix("measure variants", argv, {"launches": pairs})
+    return Fix("measure variants", argv, {} if is_early else {"launches": pairs})
+
+
+def ends_early(info: RunInfo) -> bool:
+    """Whether a run's launches ended as soon as their results were certain."""
+    return bool((info.plan.get(INTERLEAVED) or {}).get(EARLY))
 
 
 def new_baseline(run: int, info: RunInfo) -> Fix:

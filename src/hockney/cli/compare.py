@@ -30,8 +30,8 @@ _SHARED = {
     *("timeout_s", "oversubscribe", "label"),
 }
 _DEFAULTS = {  # help of options whose default is another than that of `run`
-    "launches": "Number of launches of each variant. [default: 8]",
-    "time_s": "How long to measure both variants. [default: 2m]",
+    "launches": "Number of launches of each variant. [default: until each series has a verdict, or 8]",
+    "time_s": "How long to measure both variants at most. [default: 2m]",
 }
 _SIDES = ("base", "new")
 
@@ -100,7 +100,7 @@ def compare(
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
     is_whole = True
     if new is None:
-        base, new, is_whole = _measure_interleaved(base, options, store)
+        base, new, is_whole = _measure_interleaved(base, options, margin, store)
     with Store.open(store, readonly=True) as results:
         runs = results.find_run(base), results.find_run(new)
         comparison = compare_runs(results, *runs, margin=0.0 if margin is None else 1 + margin)
@@ -111,16 +111,22 @@ def compare(
     return ExitCode.DONE if is_whole and not comparison.has_no_verdict else ExitCode.INCOMPLETE
 
 
-def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -> tuple[str, str, bool]:
+def _measure_interleaved(
+    what: str, given: dict[str, Any], margin: float | None, store: Path | None
+) -> tuple[str, str, bool]:
     """Measure both variants; returns the numbers of their runs, and whether both measured all.
 
-    Raises UsageError; HockneyError when stopped, or where a side failed so that nothing can be compared.
+    Without --launches, until each series has a verdict; where the time is too short for that, in 8 launches. Raises
+    UsageError; HockneyError when stopped, or where a side failed so that nothing can be compared.
     """
+    from hockney.analysis.compare.comparison import MARGIN_OF_PAIRS
     from hockney.cli.measuring import measuring
+    from hockney.cli.progress import ProgressDisplay, VerdictDisplay
     from hockney.cli.run_options import find_suite, parse_pair, read_limits, read_options
-    from hockney.measure.interleave import measure
+    from hockney.measure.interleave import can_race, measure, until_verdicts
     from hockney.measure.plan import make_plan
     from hockney.measure.run import Variant
+    from hockney.stats.sequence import VALUES_MIN
     from hockney.worker.catalogue import load
     from hockney.worker.points import transport_words
 
@@ -128,6 +134,7 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     transports = [given.pop(f"{side}_transport") for side in _SIDES]
     label = given.pop("label")
     given["hosts"] = given["hosts"] or ("local",)  # also in a batch job: its hosts are used only if named
+    is_open = given["launches"] is None
     given["launches"] = given["launches"] or 8  # with six the interval is a quarter wider
     given["time_s"] = given["time_s"] or 120.0
     common = read_options({"refine": False, **given})
@@ -136,14 +143,18 @@ def _measure_interleaved(what: str, given: dict[str, Any], store: Path | None) -
     _refuse_contradictions(common, environments, transports)
     options = [common if transport is None else replace(common, transports=(transport,)) for transport in transports]
     catalogue = load([word for of_side in options for word in transport_words(suite, of_side)])
-    with measuring("compare", store, catalogue) as lab:
-        base, new = (
-            Variant(make_plan(suite, of_side, catalogue), environment, label and f"{label}-{side}")
-            for side, environment, of_side in zip(_SIDES, environments, options, strict=True)
-        )
-        for variant in (base, new):
+    variants = [
+        Variant(make_plan(suite, of_side, catalogue), environment, label and f"{label}-{side}")
+        for side, environment, of_side in zip(_SIDES, environments, options, strict=True)
+    ]
+    decide, make_display = None, ProgressDisplay
+    if is_open and can_race(variants):
+        variants = [replace(each, plan=each.plan.within(launches=VALUES_MIN)) for each in variants]
+        decide, make_display = until_verdicts(MARGIN_OF_PAIRS if margin is None else 1 + margin), VerdictDisplay
+    with measuring("compare", store, catalogue, make_display=make_display) as lab:
+        for variant in variants:
             _name_unknown_variables(variant, catalogue)
-        outcomes = measure((base, new), lab)
+        outcomes = measure(variants, lab, decide=decide)
         runs = [str(outcome.run_id) for outcome in outcomes]
         if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
             stored = f"stopped; the measurements are stored as runs {' and '.join(runs)}; compare them"

@@ -33,7 +33,9 @@ _LONG_S = 10.0  # a step that takes longer says so
 
 
 class ProgressDisplay(Display):
-    """On standard error; `quiet` prints nothing."""
+    """On standard error; `quiet` prints nothing. `goal`: what ends the run; by default that its points are known."""
+
+    goal = ""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -70,7 +72,7 @@ class ProgressDisplay(Display):
         left = f"{len(plan.points) - precise} of its {points}" if precise else points
         least = "one round of each launch" if limits.launches > 1 else "one round"
         is_search = plan.deadline_ns is not None
-        goal = (
+        goal = self.goal or (
             "the highest rate of each is found"
             if is_search
             else f"all are known to {percent_digits(limits.precision)} %"
@@ -198,6 +200,12 @@ class ProgressDisplay(Display):
         except OSError:
             self._quiet = True
             silence(sys.stderr.fileno())
+
+
+class VerdictDisplay(ProgressDisplay):
+    """The same of variants in alternation that are measured until they differ, or do not."""
+
+    goal = "each series has a verdict"
 
 
 class PairsDisplay(ProgressDisplay):

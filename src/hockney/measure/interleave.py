@@ -1,103 +1,200 @@
-"""Measures two variants in alternation, so that drift of the machine affects both alike.
+"""Measures variants in alternation, so that drift of the machine affects all alike.
 
-Variants are environments, transports, library builds or MPI installations. Both jobs of a launch pair run concurrently
-(an idle one sleeps). Each point is measured base, new, new, base, or the reverse, within a fraction of a second and
-with one batch. Each side is stored as an ordinary run; launch and round connect the measurements of such a quadruple
-(analysis/compare/comparison.py).
+Variants are environments, transports, library builds, MPI installations, or settings of one library. All jobs of a
+launch run concurrently (idle ones sleep). Each point is measured on all variants in a random order and then in its
+mirror image, within a fraction of a second and with one batch: base, new, new, base, or the reverse. Each variant is
+stored as an ordinary run; launch and round connect the measurements (analysis/compare/comparison.py).
+
+With `decide` it is a race: after each launch a variant leaves the points at which it needs no more. Launches are then
+short, since certainty takes a number of them (stats/sequence.py).
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import random
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from hockney.analysis.repeat import INTERLEAVED
+from hockney.analysis.compare.comparison import decided_pairs
+from hockney.analysis.repeat import EARLY, INTERLEAVED
 from hockney.errors import UsageError
 from hockney.measure.calibration import Calibration
-from hockney.measure.estimate import MIN_MEASUREMENTS
+from hockney.measure.estimate import FIRST_ROUNDS_MIN, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
-from hockney.measure.point_work import Work
+from hockney.measure.point_work import PointFailed, Work
 from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import Side, Variant, measure_variants
 from hockney.measure.sampler import Progress, Sampler
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus
 from hockney.stats import median
+from hockney.stats.sequence import values_needed
 from hockney.worker.launch import refuse_overridden
 
-BASE, NEW = 0, 1
-_SIDES = ("base", "new")
-_ORDERS = ((BASE, NEW, NEW, BASE), (NEW, BASE, BASE, NEW))
+BASE = 0
+Entry = tuple[int, Point]
+"""A variant, by its number (base is 0), at a point, as base names it."""
 
 
-def measure(variants: tuple[Variant, Variant], lab: Lab) -> tuple[RunOutcome, RunOutcome]:
-    """Measure two runs in alternation; returns how each ended. Both plans have the same launches and time.
+@dataclass(frozen=True)
+class Look:
+    """What is known after a launch: the variants' runs, and of each entry its times over base's, one per launch."""
 
-    Raises UsageError where the plans have no series in common or a variable would have no effect, StoreError.
+    runs: tuple[int, ...]
+    ratios: Mapping[Entry, Sequence[float]]
+
+
+Decide = Callable[[Look], Collection[Entry]]
+"""The entries that need no more measuring; base leaves a point with the last other variant."""
+
+
+def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = None) -> tuple[RunOutcome, ...]:
+    """Measure a run of each variant in alternation; returns how each ended. The first is base, to which others compare.
+
+    All plans have the same launches and time. Without `decide` these launches are made. With it, launches are short and
+    go on while any entry is left and the time is not up, but at least as many are made as the plan has.
+
+    A variant is measured at the points that base has, too. Raises UsageError where there are none or a variable would
+    have no effect, StoreError.
     """
-    names, common = _common(variants)
+    names, common = _common(variants, more_launches=decide is not None)
     for variant in common:
         for transport in {point.transport for point in variant.plan.points}:
             refuse_overridden(lab.catalogue.transports[transport].library, variant.environment)
     pair_id = random.SystemRandom().randrange(1 << 32)
-    # Variables that one side sets and the other has from here; facts have only those of libraries.
+    # Variables that one side sets and another has from here; facts have only those of libraries.
     inherited = [name for variant in common for name in variant.environment if name in os.environ]
-    about = {"id": pair_id, "names": names, "inherited": inherited}
+    about = {"id": pair_id, "inherited": inherited, **({EARLY: True} if decide else {})}
     linked = [
-        replace(variant, link={INTERLEAVED: {**about, "side": side}})
-        for variant, side in zip(common, _SIDES, strict=True)
+        replace(variant, link={INTERLEAVED: {**about, "names": names[max(1, number)], "side": _side(number)}})
+        for number, variant in enumerate(common)
     ]
+    race = _Race(names, [variant.plan.points for variant in common], decide)
 
     def make_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
-        return _PairSampler(plan, _BothSides(sides, names), **launch)
+        plan = replace(plan, points=tuple(point for point in plan.points if race.entered(point)))
+        return _RaceSampler(plan, _AllSides(sides, race, [variant.label for variant in common]), **launch)
 
-    base, new = measure_variants(linked, lab, make_sampler=make_sampler)
-    return base, new
+    return tuple(measure_variants(linked, lab, make_sampler=make_sampler, rest=race.look if decide else None))
 
 
-def _common(variants: tuple[Variant, Variant]) -> tuple[dict[str, str], tuple[Variant, Variant]]:
-    """The new run's names of base's transports, and both variants with their common points in base's order."""
-    base, new = variants
+def until_verdicts(margin: float) -> Decide:
+    """Ends each series of a comparison that differs beyond a margin, a ratio of times, or certainly does not."""
+
+    def decide(look: Look) -> list[Entry]:
+        is_decided = decided_pairs(list(look.ratios.values()), margin)
+        return list(itertools.compress(look.ratios, is_decided))
+
+    return decide
+
+
+def can_race(variants: Sequence[Variant]) -> bool:
+    """Whether the time is enough for as many short launches as make any verdict certain, by an estimate."""
+    series, limits = max(len(variant.plan.points) for variant in variants), variants[BASE].plan.limits
+    launches = values_needed(max(1, series))
+    rounds_s = sum(variant.plan.within(launches=launches).first_rounds_s() for variant in variants)
+    return 2 * rounds_s <= limits.time_s  # a launch takes twice its first round
+
+
+def _side(number: int) -> str:
+    return "new" if number else "base"
+
+
+def _common(variants: Sequence[Variant], *, more_launches: bool) -> tuple[list[Mapping[str, str]], tuple[Variant, ...]]:
+    """Each variant's names of base's transports, where they differ, and the variants with their common points.
+
+    Points are in base's order; base has those that any other variant has.
+    """
+    base, *others = variants
+    all_ = "both sides" if len(others) == 1 else "all variants"
     listed = [list(dict.fromkeys(point.transport for point in variant.plan.points)) for variant in variants]
-    if len(listed[BASE]) != len(listed[NEW]):
+    if len({len(transports) for transports in listed}) > 1:
         has = " and ".join(", ".join(names) or "none" for names in listed)
-        raise UsageError(f"both sides need the same number of transports; they have {has}")
-    names = {old: new for old, new in zip(*listed, strict=True) if old != new}
-    points = [point for point in base.plan.points if _renamed(point, names) in set(new.plan.points)]
-    if not points:
-        reasons = [skipped.reason for variant in variants for skipped in variant.plan.skipped]
-        raise UsageError(f"both sides have no point in common: {next(iter(reasons), 'their points differ')}")
-    return names, (_only(base, points), _only(new, (_renamed(point, names) for point in points)))
+        raise UsageError(f"{all_} need the same number of transports; they have {has}")
+    names: list[Mapping[str, str]] = [
+        {old: new for old, new in zip(listed[BASE], own, strict=True) if old != new} for own in listed
+    ]
+    common, shared = list[Variant](), set[Point]()
+    for number, variant in enumerate(others, 1):
+        own = set(variant.plan.points)
+        points = [point for point in base.plan.points if _renamed(point, names[number]) in own]
+        if not points:
+            reasons = [skipped.reason for either in (base, variant) for skipped in either.plan.skipped]
+            raise UsageError(f"{all_} have no point in common: {next(iter(reasons), 'their points differ')}")
+        shared.update(points)
+        common.append(_only(variant, (_renamed(point, names[number]) for point in points), more_launches))
+    of_base = _only(base, (point for point in base.plan.points if point in shared), more_launches)
+    return names, (of_base, *common)
 
 
-def _only(variant: Variant, points: Iterable[Point]) -> Variant:
-    """A variant of these points alone: no size is added, and no launch."""
+def _only(variant: Variant, points: Iterable[Point], more_launches: bool) -> Variant:
+    """A variant of these points alone: no size is added."""
     plan = replace(variant.plan, points=tuple(points), refine=frozenset())
-    return replace(variant, plan=plan.within(more_launches=False))
+    return replace(variant, plan=plan.within(more_launches=more_launches))
 
 
 def _renamed(point: Point, names: Mapping[str, str]) -> Point:
     return replace(point, transport=names.get(point.transport, point.transport))
 
 
-class _BothSides:
-    """The sampler's Instrument, which measures on `side`, and its Observer, which reports to both sides.
+class _Race:
+    """Who is still measured at which points, which are base's, and what is known of each entry."""
 
-    The sampler has base's points; `names`: the new run's names of base's transports.
-    """
+    def __init__(
+        self, names: Sequence[Mapping[str, str]], points: Sequence[Iterable[Point]], decide: Decide | None
+    ) -> None:
+        self.names, self.is_open = names, decide is not None
+        self.runs: tuple[int, ...] = ()
+        own = [set(of_variant) for of_variant in points]
+        self._left = {
+            point: [number for number, of_variant in enumerate(own) if _renamed(point, names[number]) in of_variant]
+            for point in points[BASE]
+        }
+        self._ratios: dict[Entry, list[float]] = {}
+        self._decide = decide
 
-    def __init__(self, sides: Sequence[Side], names: Mapping[str, str]) -> None:
+    def entered(self, point: Point) -> Sequence[int]:
+        """The variants that are measured there, base first; none where only base would be."""
+        return self._left[point]
+
+    def leave(self, number: int, point: Point) -> None:
+        """Base takes all others with it, and the last other one takes base."""
+        left = [other for other in self._left[point] if other != number]
+        self._left[point] = left if number != BASE and len(left) > 1 else []
+
+    def launch_over(self, ratios: Mapping[Entry, Sequence[float]]) -> None:
+        """Keep the median of each entry's rounds."""
+        for entry, of_rounds in ratios.items():
+            value = math.exp(statistics.median(map(math.log, of_rounds)))
+            self._ratios.setdefault(entry, []).append(value)
+
+    def look(self) -> set[Point]:
+        """Let the decided entries leave; returns the points that need more launches."""
+        assert self._decide is not None
+        for number, point in self._decide(Look(self.runs, self._ratios)):
+            if number in self._left[point]:
+                self.leave(number, point)
+        return {point for point, left in self._left.items() if left}
+
+
+class _AllSides:
+    """The sampler's Instrument, which measures on `side`, and its Observer, which reports to all sides of a point."""
+
+    def __init__(self, sides: Sequence[Side], race: _Race, labels: Sequence[str | None]) -> None:
         self.side = BASE  # after a failure: the side that failed
+        self.race = race
         self._recorders = [side.recorder for side in sides]
         self._pools = [side.pool for side in sides]
-        self._names: tuple[Mapping[str, str], Mapping[str, str]] = ({}, names)
+        self._labels = labels
         self._side_of: dict[int, int] = {}  # by launch_id
+        race.runs = tuple(recorder.run_id for recorder in self._recorders)
 
     def _point(self, point: Point, side: int) -> Point:
-        return _renamed(point, self._names[side])
+        return _renamed(point, self.race.names[side])
 
     def clock_ns(self, point: Point) -> float:
         return self._pools[self.side].clock_ns(self._point(point, self.side))
@@ -121,76 +218,132 @@ class _BothSides:
     def points_added(self, points: Sequence[Point]) -> None:
         """Nothing: no size is added."""
 
+    def went_on_without(self, point: Point, failure: PointFailed) -> bool:
+        """Take the side that failed out of a point's race, if others can go on there."""
+        if self.side == BASE or len(self.race.entered(point)) <= 2:
+            return False
+        status = PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED
+        self._recorders[self.side].point_ended(self._point(point, self.side), status, str(failure))
+        self.race.leave(self.side, point)
+        return True
+
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """Report the end to both sides. If one side could not measure a point, the other skips it."""
-        for side, recorder in enumerate(self._recorders):
+        """Report the end to all sides still there. Where one could not measure a point, the others skip it."""
+        for side in self.race.entered(point):
             end = status, reason
             if status in NOT_MEASURED and side != self.side:
-                end = PointStatus.SKIPPED, f"{_SIDES[self.side]} could not measure it: {reason}"
-            recorder.point_ended(self._point(point, side), *end)
+                end = PointStatus.SKIPPED, f"{self._name(self.side)} could not measure it: {reason}"
+            self._recorders[side].point_ended(self._point(point, side), *end)
+        if status in NOT_MEASURED:
+            self.race.leave(BASE, point)
+
+    def _name(self, side: int) -> str:
+        return _side(side) if side == BASE or len(self._labels) == 2 else self._labels[side] or f"variant {side}"
 
 
-class _PairCalibration(Calibration):
-    """Of both sides: a point is measured four times, twice a side."""
+class _RaceCalibration(Calibration):
+    """Of all sides: a point is measured twice on each."""
 
-    def __init__(self, both: _BothSides, order: random.Random, plan: Plan, *more: Any) -> None:
-        super().__init__(plan, both, *more)
-        self._both, self._random = both, order
+    def __init__(self, sides: _AllSides, order: random.Random, plan: Plan, *more: Any) -> None:
+        super().__init__(plan, sides, *more)
+        self._sides, self._random = sides, order
 
     def is_exact(self, work: Work) -> bool:
         """Never: ratios decide, also between models without noise."""
         return False
 
+    def _shuffled(self, point: Point) -> list[int]:
+        entered = self._sides.race.entered(point)
+        return self._random.sample(entered, len(entered))
+
     def calibrate(self, work: Work) -> None:
-        """One batch for both sides, the larger one, and as many samples as the slower side has time for."""
+        """One batch for all sides, the largest one, and as many samples as the slowest side has time for."""
         calibrated = []
         given = work.batch, work.is_long
-        for side in self._random.sample((BASE, NEW), 2):
-            self._both.side, (work.batch, work.is_long) = side, given
-            super().calibrate(work)
+        for side in self._shuffled(work.point):
+            self._sides.side, (work.batch, work.is_long) = side, given
+            try:
+                super().calibrate(work)
+            except PointFailed as failure:
+                if not self._sides.went_on_without(work.point, failure):
+                    raise
+                continue
             calibrated.append((work.batch, work.samples, work.is_long))
         work.batch = max(batch for batch, _, _ in calibrated)
         work.samples = max(min(work.samples, 5), min(samples * batch // work.batch for batch, samples, _ in calibrated))
         work.is_long = all(is_long for _, _, is_long in calibrated)
 
     def take(self, work: Work) -> list[Measurement]:
-        """Two measurements of each side, whose order is drawn."""
-        verify = work.wants_check()
-        measurements = list[Measurement]()
-        for side in self._random.choice(_ORDERS):
-            self._both.side = side
-            if not measurements:
-                measurements.append(self._measure_point(work))
-            else:
-                batch = measurements[0].batch
-                measurements.append(self._measure(work, batch, samples=work.samples, warmup=work.warmup, verify=verify))
-        return measurements
+        """Two measurements of each side, in an order that is drawn and in its mirror image."""
+        try:
+            return list(self._alternately(work))
+        except PointFailed as failure:
+            if not self._sides.went_on_without(work.point, failure):
+                raise
+        return self.take(work)
+
+    def _alternately(self, work: Work) -> Iterator[Measurement]:
+        order, verify = self._shuffled(work.point), work.wants_check()
+        self._sides.side = order[0]
+        first = self._measure_point(work)
+        yield first
+        for side in (*order[1:], *reversed(order)):
+            self._sides.side = side
+            yield self._measure(work, first.batch, samples=work.samples, warmup=work.warmup, verify=verify)
 
 
-class _PairSampler(Sampler):
-    """One launch pair: each round measures every point on both sides, and judges ratios."""
+class _RaceSampler(Sampler):
+    """One launch of all variants: each round measures every point on those that are there, and judges ratios."""
 
-    def __init__(self, plan: Plan, both: _BothSides, **launch: Any) -> None:
-        super().__init__(plan, both, both, **launch)
-        self._both = both
-        self._ratios: dict[Point, list[float]] = {}
+    def __init__(self, plan: Plan, sides: _AllSides, **launch: Any) -> None:
+        super().__init__(plan, sides, sides, **launch)
+        self._sides = sides
+        self._ratios: dict[Entry, list[float]] = {}
+        self._short_s = math.inf  # when a launch of a race has lasted long enough
+
+    def run(self, budget_s: float) -> None:
+        try:
+            super().run(budget_s)
+        finally:
+            self._sides.race.launch_over(self._ratios)
 
     def _make_calibration(self, points: int, budget_s: float) -> Calibration:
-        return _PairCalibration(self._both, self._random, self._plan, self._clock, points, budget_s)
+        return _RaceCalibration(self._sides, self._random, self._plan, self._clock, points, budget_s)
+
+    def _one_round(self, active: list[Work]) -> None:
+        begin_s = self._clock()
+        super()._one_round(active)
+        if self.round == self._first_round + 1 and self._sides.race.is_open:
+            # Then starts and calibrations, which the first round contains, take half of the time at most.
+            now_s = self._clock()
+            self._short_s = now_s + (now_s - begin_s)
+
+    def _is_over(self) -> bool:
+        is_enough = self._clock() >= self._short_s and self.round - self._first_round >= FIRST_ROUNDS_MIN
+        return is_enough or super()._is_over()
 
     def _took(self, work: Work, measurements: Sequence[Measurement]) -> None:
         super()._took(work, measurements)
-        medians_ns = [(statistics.median(each.times_ns().tolist()), self._both.side_of(each)) for each in measurements]
-        new, base = ([ns for ns, side in medians_ns if side == which] for which in (NEW, BASE))
-        self._ratios.setdefault(work.point, []).append((new[0] * new[1] / (base[0] * base[1])) ** 0.5)
+        logs: dict[int, list[float]] = {}
+        for each in measurements:
+            ns = statistics.median(each.times_ns().tolist())
+            logs.setdefault(self._sides.side_of(each), []).append(math.log(ns))
+        base = statistics.fmean(logs.pop(BASE))
+        for side, of_side in logs.items():
+            ratio = math.exp(statistics.fmean(of_side) - base)
+            self._ratios.setdefault((side, work.point), []).append(ratio)
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
-        """End the points whose ratio is as precise as wanted within this launch pair."""
+        """End the points whose ratios are all as precise as wanted within this launch."""
         unfinished = []
         for work in active:
-            ratios = self._ratios.get(work.point, [])
-            work.time = median(ratios) if ratios else None
-            if len(ratios) >= MIN_MEASUREMENTS and self._is_narrow(work):
+            entries = [(side, work.point) for side in self._sides.race.entered(work.point) if side != BASE]
+            known = [median(self._ratios[entry]) for entry in entries if entry in self._ratios]
+            work.time = max(
+                known, key=lambda time: math.inf if time.precision is None else time.precision, default=None
+            )
+            is_enough = known and min(time.n for time in known) >= MIN_MEASUREMENTS
+            if is_enough and len(known) == len(entries) and self._is_narrow(work):
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 unfinished.append(work)

@@ -1,7 +1,7 @@
 """Runs from their plans to the store: starts the jobs, lets the sampler measure, writes every round, notes warnings.
 
 When Ctrl-C, a full disk or a kill ends a run early, every finished round is in the store, and the run can be resumed.
-A run has one side; two variants that are measured in alternation (interleave.py) are two sides, each its own run.
+A run has one side; variants that are measured in alternation (interleave.py) are several, each its own run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -88,6 +88,9 @@ class Start:
 MakeSampler = Callable[..., Sampler]
 """(plan, sides, **rest of Sampler's arguments) -> the sampler of one launch."""
 
+Rest = Callable[[], Collection[Point]]
+"""Called after each launch: the points that need another one."""
+
 
 def one_side(plan: Plan, sides: Sequence[Side], *, kind: type[Sampler] = Sampler, **launch: Any) -> Sampler:
     """The sampler of a run by itself; `kind`: that of a plan without a search or a background."""
@@ -108,9 +111,12 @@ def measure(plan: Plan, lab: Lab, *, label: str | None = None, seed: int | None 
 
 
 def measure_variants(
-    variants: Sequence[Variant], lab: Lab, *, make_sampler: MakeSampler = one_side
+    variants: Sequence[Variant], lab: Lab, *, make_sampler: MakeSampler = one_side, rest: Rest | None = None
 ) -> list[RunOutcome]:
-    """Measure a new run of each variant concurrently; their plans have the same time and launches. See measure."""
+    """Measure a new run of each variant concurrently; their plans have the same time and launches. See measure.
+
+    With `rest` the run ends before its last launch if no point needs it; None: launches are as planned.
+    """
     infos, store = [_describe(variant, lab) for variant in variants], lab.store
     start = Start(several=variants[0].plan.limits.launches > 1, seed=infos[0].seed)
     with contextlib.ExitStack() as held:
@@ -126,7 +132,7 @@ def measure_variants(
                 )
                 yield _side(variant.plan, lab, run_id, info.facts, variant.environment)
 
-        return _carry_out(begin, lab, start, make_sampler, when="when the run began")
+        return _carry_out(begin, lab, start, make_sampler, rest, when="when the run began")
 
 
 def _side(plan: Plan, lab: Lab, run_id: int, known: dict[str, Any], environment: Mapping[str, str]) -> Side:
@@ -216,6 +222,7 @@ def _carry_out(
     lab: Lab,
     start: Start,
     make_sampler: MakeSampler = one_side,
+    rest: Rest | None = None,
     *,
     when: str | None = None,
 ) -> list[RunOutcome]:
@@ -234,7 +241,7 @@ def _carry_out(
             lab.display.begun(first, sides[0].plan, goes_on=start.round > 0, precise=start.precise)
             names = [host["name"] for host in sides[0].facts.get("hosts") or ()]
             with clocks_compared(sides[0].plan, [side.recorder for side in sides], names):
-                _make_launches(sides, start, make_sampler)
+                _make_launches(sides, start, make_sampler, rest)
                 if start.several:
                     for side in sides:
                         judge_over_launches(lab.store, side.recorder.run_id)
@@ -278,11 +285,11 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
     recorder.warn(warning for warning in warnings if warning.kind != "congestion" or over_loopback)
 
 
-def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSampler) -> None:
+def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSampler, rest: Rest | None) -> None:
     """Each launch starts every job again, with its part of the time. The first adds sizes for all later ones.
 
     More launches are for points that are not precise. But after each part of the time one is for all points: launches
-    of the first seconds alone are no sample of the machine.
+    of the first seconds alone are no sample of the machine. With `rest` each is for the points that need it.
 
     The load of other programs during each is noted, except for jobs of several hosts: daemons may start their ranks
     here, and their CPU time would count as another program's.
@@ -295,12 +302,12 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
     end_s = whole_s + limits.time_s
     for index in range(LAUNCHES_MAX if limits.more_launches else limits.launches):
         left, part = max(0, limits.launches - 1 - index), plan
-        if index >= limits.launches:
-            unknown = judge_over_launches(recorder.store, recorder.run_id)
+        if index >= limits.launches or (index and rest):
+            unknown = judge_over_launches(recorder.store, recorder.run_id) if rest is None else rest()
             now_s = time.monotonic()
-            if not unknown or now_s >= end_s:
+            if not unknown or (index >= limits.launches and now_s >= end_s):
                 return
-            if now_s < whole_s + limits.time_s / limits.launches:
+            if rest or now_s < whole_s + limits.time_s / limits.launches:
                 part = replace(plan, points=tuple(point for point in plan.points if point in unknown))
         with contextlib.ExitStack() as up:
             if watch is not None:

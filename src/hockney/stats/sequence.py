@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -48,6 +49,11 @@ def _chance(wins: int, count: int) -> float:
 def wins_needed(count: int, alpha: float) -> int:
     """How many of the values must lie beyond a limit to show at this chance that the median does; count + 1: never."""
     return bisect.bisect_left(range(count + 1), -alpha, key=lambda wins: -_chance(wins, count))
+
+
+def values_needed(series: int, alpha: float = 1 - CONFIDENCE) -> int:
+    """From how many values on, of each, a difference in one of several series can be certain."""
+    return next(count for count in itertools.count(VALUES_MIN) if 2 * series * _chance(count, count) <= alpha)
 
 
 def chance_above(values: Sequence[float], limit: float) -> float:

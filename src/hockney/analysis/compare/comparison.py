@@ -17,19 +17,20 @@ from dataclasses import dataclass, field, replace
 from hockney.analysis.compare.differences import contention_of, differences, is_unchanged, renamed
 from hockney.analysis.compare.drift import Drift, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
-from hockney.analysis.repeat import INTERLEAVED
+from hockney.analysis.repeat import INTERLEAVED, ends_early
 from hockney.errors import UsageError
 from hockney.model import DIGITS, NOT_MEASURED, MachineProbe, Point, PointStatus, RunInfo
 from hockney.results.runs import Run, Series, states_together
 from hockney.results.store import Store
 from hockney.stats import CONFIDENCE, State, state_order
+from hockney.stats.sequence import VALUES_MIN, shifts_at_any_time
 from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, shifts
 from hockney.stats.states import is_state
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
-_MARGIN_OF_PAIRS = 1.01  # the size of the environment alone moves times by some tenths of a per cent
+MARGIN_OF_PAIRS = 1.01  # the size of the environment alone moves times by some tenths of a per cent
 BETWEEN_RUNS = 0.04  # the standard deviation of a ratio of two unchanged runs, where ranks sleep (docs/methods.md)
 
 
@@ -68,7 +69,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0
         infos = runs[0].info, runs[1].info
         states = states_together(*runs)
         pair_names = names_of_pair(*infos)
-        margin = margin or (1.0 if pair_names is None else _MARGIN_OF_PAIRS)
+        margin = margin or (1.0 if pair_names is None else MARGIN_OF_PAIRS)
         names = pair_names or renamed(*({series.point.transport for series in run.series} for run in runs))
         base, base_probes = _read(runs[0], states[0], names, 0)
         new, new_probes = _read(runs[1], states[1], {}, first_launch)
@@ -95,7 +96,8 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0
         drift_data = (base_probes, new_probes, sleeping) if is_known and is_unchanged(changed) else None
     else:
         changed = (*(Difference("transport", *pair) for pair in names.items()), *changed)
-        series, drift_data = [_match_sides(point, *sides) for point, sides in common.items()], None
+        early, drift_data = any(map(ends_early, infos)), None
+        series = [_match_sides(point, *sides, early=early) for point, sides in common.items()]
     changes = []
     for change in judge(series, drift_data, margin):
         before, after = common[change.point]
@@ -169,7 +171,8 @@ def _read(
 class MatchedSeries:
     """A series with the times of its launches in base and new, in one state; or the reasons why there is none.
 
-    `ratios` are those of launch pairs, where the runs were measured in alternation. `digits`: as in RunSeries, of both.
+    `ratios` are those of launch pairs, where the runs were measured in alternation; `early`: until the verdict was
+    certain. `digits`: as in RunSeries, of both.
     `exact`: on models without noise. `between`: the standard deviation of the logarithm between runs, which launches of
     one run do not show. `names`: what base and new alone call the state.
     """
@@ -179,6 +182,7 @@ class MatchedSeries:
     times_ns: tuple[Sequence[float], Sequence[float]] = ((), ())
     reasons: tuple[Reason, ...] = ()
     ratios: Sequence[float] = ()
+    early: bool = False
     digits: tuple[float, float] = (0.0, 0.0)
     exact: bool = False
     between: float = 0.0
@@ -255,10 +259,10 @@ def names_of_pair(base: RunInfo, new: RunInfo) -> dict[str, str] | None:
     links = [info.plan.get(INTERLEAVED) or {} for info in (base, new)]
     if [link.get("side") for link in links] != ["base", "new"] or links[0].get("id") != links[1].get("id"):
         return None
-    return dict(links[0].get("names") or {})
+    return dict(links[1].get("names") or {})
 
 
-def _match_sides(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries:
+def _match_sides(point: Point, base: RunSeries, new: RunSeries, *, early: bool) -> MatchedSeries:
     """As match_pairs, of a series that was measured on both sides."""
     missing = tuple(why for why in _missing(base, new) if why.code in (ReasonCode.FAILED, ReasonCode.SKIPPED))
     if missing:
@@ -269,7 +273,7 @@ def _match_sides(point: Point, base: RunSeries, new: RunSeries) -> MatchedSeries
             if each.median_ns:
                 of_launch = quadruples.setdefault(side.series.run.launches[each.launch_id].index, {})
                 of_launch.setdefault(each.round, ([], []))[number].append(each.median_ns)
-    return match_pairs(point, quadruples)
+    return match_pairs(point, quadruples, early=early)
 
 
 def launch_ratios(quadruples: Quadruples) -> list[float]:
@@ -286,11 +290,19 @@ def launch_ratios(quadruples: Quadruples) -> list[float]:
     return ratios
 
 
-def match_pairs(point: Point, quadruples: Quadruples) -> MatchedSeries:
+def match_pairs(point: Point, quadruples: Quadruples, *, early: bool = False) -> MatchedSeries:
     """A series of two runs measured in alternation."""
-    ratios = launch_ratios(quadruples)
-    few = Reason(ReasonCode.FEW_PAIRS, {"pairs": len(ratios), "needed": PAIRS_MIN})
-    return MatchedSeries(point, reasons=(few,) if len(ratios) < PAIRS_MIN else (), ratios=ratios)
+    ratios, needed = launch_ratios(quadruples), VALUES_MIN if early else PAIRS_MIN
+    few = Reason(ReasonCode.FEW_PAIRS, {"pairs": len(ratios), "needed": needed})
+    return MatchedSeries(point, reasons=(few,) if len(ratios) < needed else (), ratios=ratios, early=early)
+
+
+def decided_pairs(series: Sequence[Sequence[float]], margin: float) -> list[bool]:
+    """Whether each series has its verdict, by the ratios of launch pairs: different beyond the margin, or within it."""
+    return [
+        chance is not None and (chance <= 1 - CONFIDENCE or not shift.may_be_beyond(margin))
+        for shift, chance in shifts_at_any_time(series, margin)
+    ]
 
 
 # ---- all series -----------------------------------------------------------------------------------------------------
@@ -305,10 +317,9 @@ def judge(
     """
     known = [member for member in series if member.state is not None or member.ratios]
     pairs = [([1.0] * len(member.ratios), member.ratios) if member.ratios else member.times_ns for member in known]
-    results = {
-        member.point: _widened(*result, member, margin)
-        for member, result in zip(known, shifts(pairs, margin), strict=True)
-    }
+    is_early = any(member.early for member in known)
+    found = shifts_at_any_time([member.ratios for member in known], margin) if is_early else shifts(pairs, margin)
+    results = {member.point: _widened(*result, member, margin) for member, result in zip(known, found, strict=True)}
     decided = {
         member.point: (str(member.state), results[member.point][0])
         for member in known
