@@ -224,7 +224,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     again = ("--max-slowdown", "100000%", "--patience", "1s", "--junit", "j.xml", "--json")
     done = call_here(tmp_path, "check", "--baseline", "base", *again)
     assert done.stderr.count("ranks on CPUs") == 1  # said once, however many launches
-    assert done.stderr.count("until all are known to ") == 1
+    assert done.stderr.count("until each series has a verdict or for ") == 1
     document = json.loads(done.stdout)
     assert document["format"] == "hockney-check"
     assert document["exit_code"] == done.returncode

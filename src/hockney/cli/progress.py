@@ -203,7 +203,7 @@ class ProgressDisplay(Display):
 
 
 class VerdictDisplay(ProgressDisplay):
-    """The same of variants in alternation that are measured until they differ, or do not."""
+    """The same of what is measured until series differ, or do not."""
 
     goal = "each series has a verdict"
 

@@ -14,6 +14,7 @@ from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_
 from hockney.analysis.compare.values import VARIABLE
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import measuring
+from hockney.cli.progress import VerdictDisplay
 from hockney.errors import ExitCode
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
@@ -52,7 +53,7 @@ def check_baseline(
     quiet: bool = False,
 ) -> JUnitReport:
     """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
-    with measuring("check", store, load(), create=False, quiet=quiet) as lab:
+    with measuring("check", store, load(), create=False, quiet=quiet, make_display=VerdictDisplay) as lab:
         comparison = check(
             reference,
             lab,

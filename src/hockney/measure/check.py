@@ -1,13 +1,14 @@
-"""Finds series that became slower: measures a baseline's plan again and judges suspects by new launches.
+"""Finds series that became slower: measures a baseline's plan again, in short launches, until the answer is certain.
 
-Among many series some seem slower by bad luck. So a suspicion only chooses the series to judge again, and new launches
-alone give the verdict. They run the whole plan, like the baseline: other load affects a series, especially if ranks
-sleep while they wait. Inconclusive series are measured again with twice the launches each time, within a time. A series
-that misses a limit of a file is measured once more and judged by all its measurements.
+After 3, 6, 12 … launches the check ends if a series is slower by far (by more than 30 % beyond the limit, which drift
+hardly ever explains), or every one fine with its whole interval. Else it goes on to the end of its time, and where none
+is slower and some are inconclusive, of its patience. A slowdown that is not by far counts only at these two ends, and
+only if the later half of the launches shows it too: other load comes and goes within seconds.
 
-A series that is slower by far needs no second judgement: among all series the chance of one so far beyond twice the
-limit is 0.1 %, and no drift doubles times. After 3, 6, 12 … launches the check ends if every series is so, or fine with
-its whole interval (J. L. Haybittle, Brit. J. Radiol. 44, 1971: rare early ends leave the error of the last look).
+The error of all looks together is 5 %: each early one has a fiftieth of it, either end two fifths (J. L. Haybittle,
+Brit. J. Radiol. 44, 1971). All launches run the whole plan, like the baseline: other load affects a series, especially
+if ranks sleep while they wait. A series that misses a limit of a file is measured once more and judged by all its
+measurements.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
@@ -37,90 +38,115 @@ from hockney.worker.catalogue import Catalogue
 from hockney.worker.points import RunOptions, Skipped
 
 PATIENCE_S = 120.0  # how long inconclusive series are measured again, by default
-LOOKS = tuple(LAUNCHES_MIN << n for n in range(12))  # after how many launches a check may end
-FAR = 2.0  # times the limit
-_RARE = 0.001
+LEAST_S = 5.0  # before a check ends early: other load may come for some seconds
+LOOKS = tuple(LAUNCHES_MIN << n for n in range(10))  # after how many launches a check may end
+FAR = 1.3  # times the limit
+EARLY_SHARE, END_SHARE = 0.02, 0.4  # of the error of all looks: of ten early ones, and of the two ends
 # Reasons that no launches of the check remove.
 _FINAL = (ReasonCode.FAILED, ReasonCode.SKIPPED, ReasonCode.STATE_UNKNOWN, ReasonCode.OTHER_DEFINITION)
 
+Compare = Callable[[float, float, int], Sequence[SeriesChange]]
+"""(margin, share, first) -> the changes, by the launches from the first on; see compare_runs."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The answers of a check to the series of a baseline, by the launches so far. `margin`: the limit, a ratio."""
+
+    compare: Compare
+    margin: float
+    base_id: int
+
+    def is_over(self, answered: Collection[Point] = ()) -> bool:
+        """Whether a series is slower by far, or none needs another launch; `answered`: those that have had theirs."""
+        far = self._far(EARLY_SHARE) - {*answered}
+        return bool(far) or all_decided(self._changes(EARLY_SHARE), answered, self.margin, self.base_id)
+
+    def _far(self, share: float) -> set[Point]:
+        """The points that are slower by far."""
+        slower = (each for each in self.compare(FAR * self.margin, share, 0) if each.verdict is Verdict.SLOWER)
+        return {change.point for change in slower}
+
+    def answers(self, launches: int, share: float = END_SHARE) -> list[SeriesChange]:
+        """The verdict on each series after so many launches, at the end, or with the `share` of an early one."""
+        later = {change.point: change for change in self.compare(self.margin, share, launches // 2)}
+        changes, far = self._changes(share), self._far(share)
+        for number, change in enumerate(changes):
+            shown = later[change.point].shift if change.point in later else None
+            lasts = change.point in far or change.is_exact or (shown is not None and shown.ratio > self.margin)
+            if change.verdict is Verdict.SLOWER and not lasts:
+                reasons = (Reason(ReasonCode.NOT_SIGNIFICANT),)
+                changes[number] = replace(change, verdict=Verdict.INCONCLUSIVE, reasons=reasons)
+        return [settled(change, self.margin, len(changes)) for change in changes]
+
+    def _changes(self, share: float) -> list[SeriesChange]:
+        return [or_not_slower(change, self.margin) for change in self.compare(self.margin, share, 0)]
+
 
 def check(
-    reference: str,
-    lab: Lab,
-    *,
-    max_slowdown: float,
-    time_s: float | None = None,
-    patience_s: float = PATIENCE_S,
-    clock: Callable[[], float] = time.monotonic,
+    reference: str, lab: Lab, *, max_slowdown: float, time_s: float | None = None, patience_s: float = PATIENCE_S
 ) -> Comparison:
     """Measure a run's plan again and compare.
 
-    `max_slowdown` is a fraction; `time_s` that of the first measurement (None: the baseline's). Series that are
-    inconclusive after the first new launches are measured again if that can end within `patience_s`. Raises UsageError
+    `max_slowdown` is a fraction; `time_s` when it ends at the latest (None: the baseline's time), or `patience_s` later
+    if a series is inconclusive then; but after six launches at least, unless all is certain before. Raises UsageError
     for an unusable baseline, before anything is measured; HockneyError when stopped.
     """
     store, base_id = lab.store, lab.store.find_run(reference)
     plan = plan_of_baseline(store, base_id, lab.catalogue)
     plan = plan if time_s is None else plan.within(time_s=time_s)
-    margin, limits = 1 + max_slowdown, plan.limits
+    margin, runs, made, early = 1 + max_slowdown, list[int](), itertools.count(1), list[int]()
+    answered = set[Point]()
 
-    def compared(run_id: int, first_launch: int = 0) -> Comparison:
-        fresh = compare_runs(store, base_id, run_id, margin=margin, first_launch=first_launch)
-        return replace(fresh, changes=tuple(or_not_slower(change, margin) for change in fresh.changes))
+    def compared(margin: float, share: float, first: int) -> Sequence[SeriesChange]:
+        return compare_runs(store, base_id, runs[0], margin=margin, share=share, first_launch=first).changes
 
-    def far_slower(run_id: int) -> set[Point]:
-        return slower_by_far(compare_runs(store, base_id, run_id, margin=FAR * margin).changes)
+    gate = Gate(compared, margin, base_id)
 
-    def is_decided(run_id: int) -> bool:
-        return all_decided(compared(run_id).changes, far_slower(run_id), margin, base_id)
+    def make_sampler(plan: Plan, sides: Sequence[running.Side], **launch: Any) -> Sampler:
+        runs[:] = [sides[0].recorder.run_id]
+        return running.one_side(plan, sides, is_short=plan.deadline_ns is None, **launch)
 
-    (outcome,) = running.measure_variants([running.Variant(plan)], lab, make_sampler=_until(is_decided))
+    def rest() -> Collection[Point]:
+        launches = next(made)
+        if launches in LOOKS and time.monotonic() >= least_s and gate.is_over(answered):
+            early.append(launches)
+            return ()
+        return plan.points
+
+    def answers() -> tuple[float, list[SeriesChange]]:
+        share = EARLY_SHARE if early else END_SHARE
+        return share, gate.answers(len({launch.index for launch in store.run(runs[0]).launches.values()}), share)
+
+    is_real = any(point.transport not in plan.virtual for point in plan.points)
+    least_s = time.monotonic() + is_real * min(LEAST_S, plan.limits.time_s / 4)
+    (outcome,) = running.measure_variants([running.Variant(plan)], lab, make_sampler=make_sampler, rest=rest)
     run_id = _unless_stopped(outcome)
-    comparison = compared(run_id)
-    measured, certain = _measured(store, run_id, plan.points), far_slower(run_id)
-    suspects = [point for point in suspicious(comparison.changes, margin) if point in measured and point not in certain]
-    verdicts: dict[Point, SeriesChange] = {}
-    left, made = suspects, 0  # how many times the launches of the plan
-    first = len({launch.index for launch in store.run(run_id).launches.values()})  # an early end made fewer
-    until_s = clock() + patience_s
-    while left and (not made or clock() + made * limits.time_s <= until_s):
-        more = max(1, made)
-        launches, budget_s = more * limits.launches, more * limits.time_s
-        _unless_stopped(running.add_launches(run_id, measured, launches, budget_s, lab))
-        made += more
-        fresh = compared(run_id, first)
-        comparison = replace(fresh, changes=comparison.changes)
-        judged = {change.point: settled(change, margin, len(fresh.changes)) for change in fresh.changes}
-        verdicts |= {point: judged[point] for point in left}
-        left = [point for point in left if may_be_decided(verdicts[point], base_id)]
-    changes = tuple(verdicts.get(change.point, change) for change in comparison.changes)
+    share, changes = answers()
+    left = {change.point for change in changes if may_be_decided(change, base_id)}
+    measured, is_slower = _measured(store, run_id, plan.points), any(each.verdict is Verdict.SLOWER for each in changes)
+    if left.intersection(measured) and patience_s > 0 and not is_slower:
+        answered.update(change.point for change in changes if change.point not in left)
+        more = running.add_launches(
+            run_id, measured, LAUNCHES_WANTED, patience_s, lab, make_sampler=make_sampler, rest=rest
+        )
+        _unless_stopped(more)
+        share, again = answers()
+        later = {change.point: change for change in again}
+        changes = [later[change.point] if change.point in left else change for change in changes]
+    else:
+        left = set()
     longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
-    again = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
-    return replace(comparison, changes=changes, again=again, judged_again=len(suspects))
-
-
-def _until(is_decided: Callable[[int], bool]) -> running.MakeSampler:
-    """Makes samplers that measure nothing from the first of LOOKS on at which all is decided."""
-    launches = itertools.count()
-
-    def make(plan: Plan, sides: Sequence[running.Side], **launch: Any) -> Sampler:
-        if next(launches) in LOOKS and is_decided(sides[0].recorder.run_id):
-            plan = replace(plan, points=())
-        return running.one_side(plan, sides, **launch)
-
-    return make
-
-
-def slower_by_far(changes: Iterable[SeriesChange]) -> set[Point]:
-    """The points that are slower beyond a margin almost certainly; those on models without noise have no chance."""
-    slower = (change for change in changes if change.verdict is Verdict.SLOWER)
-    return {change.point for change in slower if change.chance is None or change.chance <= _RARE}
+    longer_fix = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
+    comparison = compare_runs(store, base_id, run_id, margin=margin, share=share)
+    return replace(comparison, changes=tuple(changes), again=longer_fix, judged_again=len(left))
 
 
 def all_decided(changes: Iterable[SeriesChange], certain: Collection[Point], margin: float, base_id: int) -> bool:
-    """Whether no series needs another launch: each is slower by far, fine with its whole interval, or lost."""
+    """Whether no series needs another launch: each is slower by far, exact, fine with its whole interval, or lost."""
     return all(
         change.point in certain
+        or change.is_exact
         or (change.verdict in (Verdict.SAME, Verdict.FASTER) and change.reach <= margin)
         or (change.verdict is Verdict.INCONCLUSIVE and not may_be_decided(change, base_id))
         for change in changes
@@ -133,17 +159,8 @@ def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
     return replace(change, verdict=Verdict.SAME, reasons=()) if is_decided else change
 
 
-def suspicious(changes: Iterable[SeriesChange], margin: float) -> list[Point]:
-    """Points that are slower than allowed, significantly or not, and inconclusive ones."""
-    return [
-        change.point
-        for change in changes
-        if change.verdict is Verdict.INCONCLUSIVE or (change.shift is not None and change.shift.ratio > margin)
-    ]
-
-
 def settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
-    """The verdict by new launches alone. A series that is slower without certainty is inconclusive.
+    """The verdict at an end. A series that is slower without certainty is inconclusive.
 
     `among`: how many series were compared.
     """
@@ -190,11 +207,10 @@ def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     now = {
         row.point: replace(row.point, transport=names.get(row.point.transport, row.point.transport)) for row in planned
     }
-    points, launches = [now[point] for point in good], max(launches, LAUNCHES_WANTED)
-    plan = plan_again(stored, points, catalogue, launches=launches)
+    plan = plan_again(stored, [now[point] for point in good], catalogue, launches=LAUNCHES_WANTED)
     why = f"run {base_id} has nothing to check it against"
     useless = [Skipped(now[row.point], why) for row in planned if row.point not in good]
-    return replace(plan, skipped=(*plan.skipped, *useless))
+    return replace(plan, skipped=(*plan.skipped, *useless)).within(more_launches=True)
 
 
 def check_expectations(

@@ -24,7 +24,7 @@ from hockney.analysis.compare.comparison import decided_pairs
 from hockney.analysis.repeat import EARLY, INTERLEAVED
 from hockney.errors import UsageError
 from hockney.measure.calibration import Calibration
-from hockney.measure.estimate import FIRST_ROUNDS_MIN, MIN_MEASUREMENTS
+from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import PointFailed, Work
 from hockney.measure.recorder import Lab, RunOutcome
@@ -296,10 +296,9 @@ class _RaceSampler(Sampler):
     """One launch of all variants: each round measures every point on those that are there, and judges ratios."""
 
     def __init__(self, plan: Plan, sides: _AllSides, **launch: Any) -> None:
-        super().__init__(plan, sides, sides, **launch)
+        super().__init__(plan, sides, sides, is_short=sides.race.is_open, **launch)
         self._sides = sides
         self._ratios: dict[Entry, list[float]] = {}
-        self._short_s = math.inf  # when a launch of a race has lasted long enough
 
     def run(self, budget_s: float) -> None:
         try:
@@ -309,18 +308,6 @@ class _RaceSampler(Sampler):
 
     def _make_calibration(self, points: int, budget_s: float) -> Calibration:
         return _RaceCalibration(self._sides, self._random, self._plan, self._clock, points, budget_s)
-
-    def _one_round(self, active: list[Work]) -> None:
-        begin_s = self._clock()
-        super()._one_round(active)
-        if self.round == self._first_round + 1 and self._sides.race.is_open:
-            # Then starts and calibrations, which the first round contains, take half of the time at most.
-            now_s = self._clock()
-            self._short_s = now_s + (now_s - begin_s)
-
-    def _is_over(self) -> bool:
-        is_enough = self._clock() >= self._short_s and self.round - self._first_round >= FIRST_ROUNDS_MIN
-        return is_enough or super()._is_over()
 
     def _took(self, work: Work, measurements: Sequence[Measurement]) -> None:
         super()._took(work, measurements)

@@ -427,17 +427,33 @@ def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, in
     return plan, left
 
 
-def add_launches(run_id: int, points: Sequence[Point], launches: int, time_s: float, lab: Lab) -> RunOutcome:
-    """Measure some points of a run in more launches, after all its launches so far."""
+def add_launches(
+    run_id: int,
+    points: Sequence[Point],
+    launches: int,
+    time_s: float,
+    lab: Lab,
+    *,
+    make_sampler: MakeSampler = one_side,
+    rest: Rest | None = None,
+) -> RunOutcome:
+    """Measure some points of a run in more launches, after all its launches so far; `rest`: as in measure_variants."""
     with alone(lab.store.path, run_id):
         stored = lab.store.run(run_id)
         plan = Plan.of_run(stored, points).within(launches=launches, time_s=time_s)
         plan = replace(plan, refine=frozenset())
-        return _go_on(stored, plan, lab, several=True)
+        return _go_on(stored, plan, lab, make_sampler, rest, several=True)
 
 
 def _go_on(
-    stored: StoredRun, plan: Plan, lab: Lab, *, several: bool, known: dict[str, Any] | None = None
+    stored: StoredRun,
+    plan: Plan,
+    lab: Lab,
+    make_sampler: MakeSampler = one_side,
+    rest: Rest | None = None,
+    *,
+    several: bool,
+    known: dict[str, Any] | None = None,
 ) -> RunOutcome:
     """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
     refuse_unusable(plan.placement.cpus)
@@ -458,5 +474,5 @@ def _go_on(
         store.resume_run(stored.id)
         yield _side(plan, lab, stored.id, known or {}, {})
 
-    (outcome,) = _carry_out(begin, lab, start, when="when the run went on" if known else None)
+    (outcome,) = _carry_out(begin, lab, start, make_sampler, rest, when="when the run went on" if known else None)
     return outcome

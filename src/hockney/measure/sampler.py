@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hockney.measure.calibration import Calibration, Instrument
-from hockney.measure.estimate import MIN_MEASUREMENTS, SPAN_S, is_long, long_messages_s
+from hockney.measure.estimate import FIRST_ROUNDS_MIN, MIN_MEASUREMENTS, SPAN_S, is_long, long_messages_s
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import PointFailed, Work
 from hockney.measure.refinement import Refinement
@@ -64,7 +64,8 @@ class Sampler:
     """One launch of a plan. `earlier`: measurements of a resumed run, which count.
 
     `alike`: measurements of earlier launches, whose batches are used again. `measurements`: a point ends after this
-    many, however precise, since the interval over launches decides.
+    many, however precise, since the interval over launches decides. `is_short`: the launch ends after few rounds, where
+    the number of launches decides: three, and as long as the first, which has its starts and calibrations.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Sampler:
         alike: Mapping[Point, Measurement] | None = None,
         start_round: int = 0,
         measurements: int | None = None,
+        is_short: bool = False,
     ) -> None:
         self._plan = plan
         self._instrument = instrument
@@ -87,7 +89,8 @@ class Sampler:
         self._clock = clock
         self._span_s = SPAN_S / plan.limits.launches
         self._measurements = measurements
-        self._deadline_s = self._short_only_s = math.inf
+        self._is_short = is_short
+        self._deadline_s = self._short_only_s = self._enough_s = math.inf
         self.round = self._first_round = start_round  # rounds so far, earlier ones included
         self._work = {point: Work(point) for point in plan.points}
         self._pending: list[Measurement] = []
@@ -122,6 +125,8 @@ class Sampler:
         try:
             while active and (self.round == self._first_round or not self._is_over()):
                 self._one_round(active)
+                if self._is_short and self._enough_s == math.inf:
+                    self._enough_s = 2 * self._clock() - start_s
                 over = self._is_over()
                 # Judging takes all measurements, so long runs do it ever more rarely.
                 if over or self._measurements_made() >= 1.02 * self._judged:
@@ -153,7 +158,9 @@ class Sampler:
         return tuple(self._work)
 
     def _is_over(self) -> bool:
-        return self._clock() >= self._deadline_s
+        now_s = self._clock()
+        is_enough = now_s >= self._enough_s and self.round - self._first_round >= FIRST_ROUNDS_MIN
+        return is_enough or now_s >= self._deadline_s
 
     # ---- one round ---------------------------------------------------------------------------------------------------
 

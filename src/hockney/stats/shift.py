@@ -57,11 +57,14 @@ def can_decide(n_base: int, n_new: int) -> bool:
     return min(n_base, n_new) >= LAUNCHES_MIN
 
 
-def shifts(pairs: Sequence[Pair], margin: float = 1.0) -> list[tuple[Shift, float | None]]:
+def shifts(pairs: Sequence[Pair], margin: float = 1.0, share: float = 1.0) -> list[tuple[Shift, float | None]]:
     """The shift of each series between positive times, one or more on each side, and its chance.
 
     The chance is the probability that chance alone makes any of the series differ beyond `margin`, up or down, as much
     as this one; None with too few launches. Each interval has 95 % by itself.
+
+    `share`: of a look at launches that go on, its part of the 5 % of all looks. The chance is then that of all looks,
+    and so is the interval's, which is wider.
     """
     import numpy as np
     from scipy.special import stdtr, stdtrit
@@ -75,10 +78,10 @@ def shifts(pairs: Sequence[Pair], margin: float = 1.0) -> list[tuple[Shift, floa
     parts = base.variances**2 / base.freedom + new.variances**2 / new.freedom
     freedom = variance**2 / np.maximum(parts, variance**2 / 1e6)
     error = np.sqrt(variance)
-    widths = stdtrit(freedom, (1 + CONFIDENCE) / 2) * error
+    widths = stdtrit(freedom, 1 - share * (1 - CONFIDENCE) / 2) * error
     beyond = np.maximum(np.abs(ratios) - math.log(margin), 0.0) / error
     chances = np.ones(len(pairs))
-    chances[decided] = holm(2 * stdtr(freedom[decided], -beyond[decided]))
+    chances[decided] = np.minimum(holm(2 * stdtr(freedom[decided], -beyond[decided])) / share, 1.0)
     ends = (np.exp(values).tolist() for values in (ratios, ratios - widths, ratios + widths))
     return [
         (Shift(ratio, low, high, CONFIDENCE, *sizes), chance)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tests.measure.test_run import Silent
@@ -49,14 +48,12 @@ def check_again(
     slowdown: float = 0.05,
     patience_s: float = 20.0,
     display: Silent | None = None,
-    clock: Callable[[], float] = time.monotonic,
 ) -> Comparison:
     return check(
         str(base),
         Lab(catalogue, store, display or Silent(), "test"),
         max_slowdown=slowdown,
         patience_s=patience_s,
-        clock=clock,
     )
 
 

@@ -19,17 +19,8 @@ from tests.builders import make_point
 from hockney.analysis.compare import SeriesChange, Verdict
 from hockney.analysis.compare.comparison import BETWEEN_RUNS, MatchedSeries, judge
 from hockney.analysis.compare.drift import Probes
-from hockney.measure.check import (
-    FAR,
-    LOOKS,
-    all_decided,
-    may_be_decided,
-    or_not_slower,
-    settled,
-    slower_by_far,
-    suspicious,
-)
-from hockney.model import MachineProbe
+from hockney.measure.check import EARLY_SHARE, END_SHARE, LOOKS, Gate, may_be_decided
+from hockney.model import MachineProbe, Point
 from hockney.stats.shift import shifts
 
 if TYPE_CHECKING:
@@ -43,7 +34,6 @@ DRIFTS = ("walk", "day", "step")
 WAKE_UPS = (*DRIFTS, "two states")  # how wake-ups drift
 _LAUNCH_S = 4.0
 _GAP_S = 600.0
-_CHECKED_PARTS = 4  # new launches, in times those of the baseline, as its patience allows
 
 
 # ---- many series, side by side --------------------------------------------------------------------------------------
@@ -107,7 +97,9 @@ class Machine:
 
     `slower` series take `ratio` times as long in the check. `bad` is the run with one launch that is 25 % slower.
     `drift` is the kind of drift; floor and pace follow it only where it is `seen`. Ranks sleep where `wakes`: wake-ups
-    then follow the drift, and each series follows it more or less, and drifts by itself too.
+    then follow the drift, and each series follows it more or less, and drifts by itself too. `beside`: another job
+    comes and goes, and makes half of the series slower by up to 15 % for some launches in a row. A check has time for
+    `checked` launches, and patience for `patient` more.
     """
 
     transports: int = 2
@@ -120,6 +112,9 @@ class Machine:
     seen: bool = True
     wakes: bool = False
     scatter: float = 0.03
+    checked: int = 24
+    patient: int = 48
+    beside: bool = False
 
     @property
     def series(self) -> int:
@@ -134,30 +129,28 @@ def check(machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.
 def check_and_count(
     machine: Machine, seed: int, gap_s: float = _GAP_S, margin: float = 1.05
 ) -> tuple[dict[int, Verdict], int]:
-    """The verdict of a check on each series, and how many launches it made before it judged any again."""
+    """The verdict of a check on each series, and how many launches it made."""
     maker = _Maker(machine, np.random.default_rng(seed))
     base = maker.run("base", 0.0, machine.launches)
-    first = maker.run("new", gap_s, machine.launches)
-    for launches in sorted({*LOOKS, machine.launches}):
-        new = first.of_first(launches)
-        changes = [or_not_slower(change, margin) for change in _changes(machine, base, new, margin)]
-        certain = slower_by_far(_changes(machine, base, new, FAR * margin))
-        if launches >= machine.launches or all_decided(changes, certain, margin, base_id=1):
+    new = maker.run("new", gap_s, machine.checked + machine.patient)
+    made = 0
+
+    def compared(margin: float, share: float, first: int) -> list[SeriesChange]:
+        return _changes(machine, base, new.of(first, made), margin, share)
+
+    gate, verdicts = Gate(compared, margin, base_id=1), dict[Point, SeriesChange]()
+    for end in dict.fromkeys((machine.checked, machine.checked + machine.patient)):
+        answered = {point for point, change in verdicts.items() if not may_be_decided(change, base_id=1)}
+        early, share = [look for look in LOOKS if made < look < end], END_SHARE
+        for made in (*early, end):
+            if made < end and gate.is_over(answered):
+                share = EARLY_SHARE
+                break
+        verdicts |= {each.point: each for each in gate.answers(made, share) if each.point not in answered}
+        is_open = any(may_be_decided(change, base_id=1) for change in verdicts.values())
+        if not is_open or any(change.verdict is Verdict.SLOWER for change in verdicts.values()):
             break
-    verdicts = {change.point: change for change in changes}
-    left = [point for point in suspicious(verdicts.values(), margin) if point not in certain]
-    fresh, begin_s, made = None, gap_s, 0
-    while left and made < _CHECKED_PARTS:
-        begin_s += _LAUNCH_S * machine.launches
-        more = maker.run("new", begin_s, machine.launches * max(1, made))
-        fresh = more if fresh is None else fresh.with_more(more)
-        made += max(1, made)
-        judged = {
-            change.point: settled(change, margin, machine.series) for change in _changes(machine, base, fresh, margin)
-        }
-        verdicts |= {point: judged[point] for point in left}
-        left = [point for point in left if may_be_decided(verdicts[point], base_id=1)]
-    return {number: change.verdict for number, change in enumerate(verdicts.values())}, launches
+    return {number: change.verdict for number, change in enumerate(verdicts.values())}, made
 
 
 def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Verdict]:
@@ -176,17 +169,11 @@ class _Run:
     paces: FloatArray
     wakes: FloatArray | None
 
-    def of_first(self, launches: int) -> _Run:
-        wakes = None if self.wakes is None else self.wakes[:launches]
-        return _Run(self.logs[:, :launches], self.floors[:launches], self.paces[:launches], wakes)
-
-    def with_more(self, other: _Run) -> _Run:
-        return _Run(
-            np.hstack([self.logs, other.logs]),
-            np.concatenate([self.floors, other.floors]),
-            np.concatenate([self.paces, other.paces]),
-            None if self.wakes is None or other.wakes is None else np.concatenate([self.wakes, other.wakes]),
-        )
+    def of(self, first: int, launches: int) -> _Run:
+        """Without those before the first, and after as many as there are so far."""
+        some = slice(first, launches)
+        wakes = None if self.wakes is None else self.wakes[some]
+        return _Run(self.logs[:, some], self.floors[some], self.paces[some], wakes)
 
     def probes(self) -> Probes:
         wakes = [None] * len(self.floors) if self.wakes is None else [(wake, wake) for wake in 1e4 * np.exp(self.wakes)]
@@ -218,6 +205,9 @@ class _Maker:
         logs = self._scatter[side] * rng.standard_t(3, shape) / math.sqrt(3)
         logs += 0.01 * _correlated(rng, launches) + self._moved * drift + own
         logs += np.where(rng.random(shape) < 0.02, rng.exponential(0.1, shape), 0.0)
+        if machine.beside:
+            is_there = np.repeat(rng.random(launches // 4 + 1) < 0.3, 4)[:launches]
+            logs += is_there * (rng.random((machine.series, 1)) < 0.5) * rng.uniform(0, 0.15, shape)
         if machine.bad == side:
             logs[:, rng.integers(launches)] += math.log(1.25)
         if side == "new":
@@ -254,13 +244,13 @@ def _drift(rng: np.random.Generator, kind: str | None) -> Callable[[FloatArray],
     return lambda at_s: 0.0 * at_s
 
 
-def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[SeriesChange]:
+def _changes(machine: Machine, base: _Run, new: _Run, margin: float, share: float = 1.0) -> list[SeriesChange]:
     points = [make_point(8 << size, f"t{name}") for name in range(machine.transports) for size in range(machine.sizes)]
     sleeping = [f"t{name}" for name in range(machine.transports)] if machine.wakes else []
     times = zip(np.exp(base.logs).tolist(), np.exp(new.logs).tolist(), strict=True)
     between = BETWEEN_RUNS if machine.wakes else 0.0
     series = [MatchedSeries(point, "near", both, between=between) for point, both in zip(points, times, strict=True)]
-    return judge(series, (base.probes(), new.probes(), sleeping), margin)
+    return judge(series, (base.probes(), new.probes(), sleeping), margin, share)
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------
@@ -268,7 +258,7 @@ def _changes(machine: Machine, base: _Run, new: _Run, margin: float) -> list[Ser
 
 def print_rates(cases: int) -> None:
     """Print each row when it is ready; the whole table takes minutes."""
-    lines = _early_lines, _launch_lines, _bad_launch_lines, _drift_lines, _wake_up_lines
+    lines = _gate_lines, _early_lines, _launch_lines, _bad_launch_lines, _drift_lines, _wake_up_lines
     for line in (line for of in lines for line in of(cases)):
         print(line, flush=True)
 
@@ -332,7 +322,7 @@ def _wake_up_lines(cases: int) -> Iterator[str]:
 
 
 def _early_lines(cases: int) -> Iterator[str]:
-    yield "| one series takes | plan | found | others called slower | ended after three launches |"
+    yield "| one series takes | plan | found | others called slower | ended within six launches |"
     yield "| --- | --- | --- | --- | --- |"
     for ratio in (1.0, 1.1, 1.25, 3.0, 26.0):
         for transports, sizes in ((1, 1), (2, 4), (5, 6)):
@@ -340,8 +330,23 @@ def _early_lines(cases: int) -> Iterator[str]:
             ended = [check_and_count(machine, seed) for seed in range(cases)]
             slower = _share([verdicts[0] is Verdict.SLOWER for verdicts, _ in ended])
             alarmed = _share([Verdict.SLOWER in list(verdicts.values())[1:] for verdicts, _ in ended])
-            early = _share([launches < machine.launches for _, launches in ended])
+            early = _share([launches <= LOOKS[1] for _, launches in ended])
             yield f"| x{ratio:g} | {machine.series} | {slower} | {alarmed} | {early} |"
+
+
+def _gate_lines(cases: int) -> Iterator[str]:
+    yield "| 100 series, baseline of | another job | false alarms | x1.10 found | x1.25 found | x2 found, launches |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for launches in (6, 12, 24, 48):
+        for beside in (False, True):
+            machine = Machine(5, 20, launches=launches, checked=60, patient=0, beside=beside)
+            cells = [_share([Verdict.SLOWER in check(machine, seed).values() for seed in range(cases)])]
+            for ratio in (1.1, 1.25, 2.0):
+                slower = replace(machine, slower=1, ratio=ratio)
+                ended = [check_and_count(slower, seed) for seed in range(cases)]
+                cells.append(_share([verdicts[0] is Verdict.SLOWER for verdicts, _ in ended]))
+            middle = sorted(made for _, made in ended)[len(ended) // 2]
+            yield f"| {launches} launches | {'yes' if beside else 'no'} | {' | '.join(cells)}, {middle} |"
 
 
 def _share(outcomes: list[bool]) -> str:

@@ -56,11 +56,14 @@ class RunSeries:
         return [state if is_alike else state + compared for state, is_alike in zip(states, alike, strict=True)]
 
 
-def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0, first_launch: int = 0) -> Comparison:
+def compare_runs(
+    store: Store, base_id: int, new_id: int, *, margin: float = 0.0, first_launch: int = 0, share: float = 1.0
+) -> Comparison:
     """Compare every series of two runs, except those that both plans skipped.
 
     `margin`: the ratio of times that a difference must exceed (0: 1, in alternation 1.01). Launches of the new run
-    before `first_launch` are ignored. Raises UsageError if both are one run, or they have no series in common.
+    before `first_launch` are ignored. `share`: of the error of all looks, as stats.shift has it. Raises UsageError if
+    both are one run, or they have no series in common.
     """
     if base_id == new_id:
         raise UsageError(f"run {base_id} can't be compared with itself: name another one")
@@ -99,7 +102,7 @@ def compare_runs(store: Store, base_id: int, new_id: int, *, margin: float = 0.0
         early, drift_data = any(map(ends_early, infos)), None
         series = [_match_sides(point, *sides, early=early) for point, sides in common.items()]
     changes = []
-    for change in judge(series, drift_data, margin):
+    for change in judge(series, drift_data, margin, share):
         before, after = common[change.point]
         figures = [side.series.figures_in(side.names.get(compared[change.point])) for side in (before, after)]
         base_ns, new_ns = (figure[0].time.value if figure else None for figure in figures)
@@ -309,7 +312,10 @@ def decided_pairs(series: Sequence[Sequence[float]], margin: float) -> list[bool
 
 
 def judge(
-    series: Sequence[MatchedSeries], drift_data: tuple[Probes, Probes, Collection[str]] | None, margin: float
+    series: Sequence[MatchedSeries],
+    drift_data: tuple[Probes, Probes, Collection[str]] | None,
+    margin: float,
+    share: float = 1.0,
 ) -> list[SeriesChange]:
     """The verdict on each series.
 
@@ -317,8 +323,10 @@ def judge(
     """
     known = [member for member in series if member.state is not None or member.ratios]
     pairs = [([1.0] * len(member.ratios), member.ratios) if member.ratios else member.times_ns for member in known]
-    is_early = any(member.early for member in known)
-    found = shifts_at_any_time([member.ratios for member in known], margin) if is_early else shifts(pairs, margin)
+    if any(member.early for member in known):
+        found = shifts_at_any_time([member.ratios for member in known], margin)
+    else:
+        found = shifts(pairs, margin, share)
     results = {member.point: _widened(*result, member, margin) for member, result in zip(known, found, strict=True)}
     decided = {
         member.point: (str(member.state), results[member.point][0])
