@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -135,9 +136,12 @@ def test_the_step_checks_and_posts_markdown(tmp_path: Path, hockney: str) -> Non
     head, _, rest = done.stdout.partition("```\n")
     assert head == f"### hockney: {verdict}\n\n"
     assert "run 2 against run 1, limit +900 %" in rest
-    report = rest.partition("```\n")[2]
+    table, _, report = rest.partition("```\n")[2].partition("</details>\n")
+    assert table.startswith("\n<details><summary>All series</summary>\n\n```\nseries ")
+    assert "run 1 -> run 2" in table
     assert report.startswith("\n<details><summary>Report of this run</summary>\n\n# ")
     assert report.endswith("\n\n</details>\n")
+    assert "<html" in (tmp_path / "r.html").read_text()
     assert sorted(path.name for path in tmp_path.glob("r.md*")) == ["r.md"]
 
 
@@ -155,8 +159,37 @@ def test_the_step_comments_and_ends_as_the_check_does(tmp_path: Path, code: int,
     body = (tmp_path / "body").read_text()
     head = f"### hockney: {verdict}\n\n```\nslower: a '''b'''\nhockney: why\n```\n"
     report = "# of report last --format md --store r.db -o r.md.run"
-    details = f"\n<details><summary>Report of this run</summary>\n\n{report}\n\n</details>\n"
+    table = "```\nslower: a '''b'''\n```"
+    details = "".join(
+        f"\n<details><summary>{what}</summary>\n\n{text}\n\n</details>\n"
+        for what, text in (("All series", table), ("Report of this run", report))
+    )
     assert body == head + (details if code != 2 else "")
+
+
+def test_the_same_script_comments_on_a_merge_request(tmp_path: Path) -> None:
+    hockney = script(tmp_path / "hockney", 'echo "$1"', "exit 1")
+    script(tmp_path / "curl", 'echo "$@" > called; cat > config')
+    gitlab = {"CI_API_V4_URL": "https://x/api/v4", "CI_PROJECT_ID": "5", "CI_MERGE_REQUEST_IID": "12"}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    for token in ("", "secret"):
+        done = call(tmp_path, str(CHECK), "r.db", "x", HOCKNEY=str(hockney), PATH=path, GITLAB_TOKEN=token, **gitlab)
+        assert done.returncode == 1
+        assert (tmp_path / "called").exists() is bool(token)
+    asked = (tmp_path / "called").read_text()
+    assert asked.endswith(" body@r.md https://x/api/v4/projects/5/merge_requests/12/notes\n")
+    assert "secret" not in asked
+    assert (tmp_path / "config").read_text() == 'header = "PRIVATE-TOKEN: secret"\n'
+
+
+def test_the_job_of_gitlab_calls_the_script() -> None:
+    text = (CONTRIB / "gitlab/hockney.yml").read_text()
+    command = text.partition("- >-\n")[2].partition("  allow_failure")[0]
+    variables = re.findall(r"^    (HOCKNEY_\w+): (\S+)", text, re.MULTILINE)
+    for name, value in [*variables, ("HOCKNEY_DIR", str(CONTRIB.parent))][1:]:
+        command = command.replace(f"${name}", value.strip('"'))
+    assert shlex.split(command)[2:] == [str(CHECK), "hockney.db", "accepted", "--junit", "hockney.xml"]
+    assert "paths: [hockney.html, hockney.md]" in text  # beside the store
 
 
 def test_the_action_hands_each_input_to_the_script() -> None:

@@ -350,6 +350,8 @@ def test_runs(tmp_path: Path, read: Read) -> None:
     fill(tmp_path / "r.db")
     with Store.open(tmp_path / "r.db") as store:
         store.create_run(make_info(facts=FACTS), [make_point()])
+    baselines = [read("baseline", *words, "--store", tmp_path / "r.db") for words in ([], ["accept", 2], ["accept", 1])]
+    check_page(baselines, "baseline")
     documents = [
         read("runs", "--store", tmp_path / "r.db"),
         read("runs", "--label", 1, "x", "--store", tmp_path / "r.db"),

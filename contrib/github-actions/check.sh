@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Checks against a baseline and posts the result, with the report of the new run, as Markdown:
-# check.sh STORE BASELINE [OPTION of hockney check …]
-# The Markdown goes to FILE.md next to the store, to the summary of the step, and (with PULL_REQUEST and GH_TOKEN) into a
-# comment of the pull request. Ends with the exit code of the check.
+# Checks against a baseline and posts the result, with the table of all series and the report of the new run, as Markdown:
+# check.sh STORE BASELINE [OPTION of hockney check …]; BASELINE may be `accepted`
+# The Markdown goes to FILE.md next to the store, to the summary of the step, and into a comment: of the pull request
+# (GitHub: PULL_REQUEST, GH_TOKEN), of the merge request (GitLab: CI_MERGE_REQUEST_IID, GITLAB_TOKEN). The page goes to
+# FILE.html. Ends with the exit code of the check.
 set -uo pipefail
 
 store=$1 baseline=$2
@@ -27,9 +28,16 @@ esac
     { printf '%s\n' "$output" && grep '^hockney: ' "$markdown.err"; } | sed "s/$fence/'''/g"
     echo "$fence"
 } >"$markdown"
+fold() { printf '\n<details><summary>%s</summary>\n\n%s\n\n</details>\n' "$1" "$(cat)" >>"$markdown"; }
 # Only a check that ended with 2 may have no run of its own.
-if [ "$code" -ne 2 ] && "$hockney" report last --format md --store "$store" -o "$markdown.run" >&2; then
-    printf '\n<details><summary>Report of this run</summary>\n\n%s\n\n</details>\n' "$(cat "$markdown.run")" >>"$markdown"
+if [ "$code" -ne 2 ]; then
+    {
+        echo "$fence"
+        "$hockney" compare "$baseline" last --all --store "$store" 2>/dev/null | sed "s/$fence/'''/g"
+        echo "$fence"
+    } | fold 'All series'
+    "$hockney" report last --format md --store "$store" -o "$markdown.run" >&2 && fold 'Report of this run' <"$markdown.run"
+    "$hockney" report last --store "$store" -o "${store%.db}.html" >&2
 fi
 rm -f "$markdown.err" "$markdown.run"
 
@@ -37,5 +45,12 @@ cat "$markdown"
 [ -z "${GITHUB_STEP_SUMMARY-}" ] || cat "$markdown" >>"$GITHUB_STEP_SUMMARY"
 if [ -n "${PULL_REQUEST-}" ]; then
     gh pr comment "$PULL_REQUEST" --body-file "$markdown" || echo 'the comment could not be posted' >&2
+fi
+if [ -n "${CI_MERGE_REQUEST_IID-}" ] && [ -n "${GITLAB_TOKEN-}" ]; then
+    notes=$CI_API_V4_URL/projects/$CI_PROJECT_ID/merge_requests/$CI_MERGE_REQUEST_IID/notes
+    # The token is no argument: other users see those.
+    printf 'header = "PRIVATE-TOKEN: %s"\n' "$GITLAB_TOKEN" |
+        curl --silent --show-error --fail --output /dev/null --config - --data-urlencode "body@$markdown" "$notes" ||
+        echo 'the comment could not be posted' >&2
 fi
 exit "$code"

@@ -93,6 +93,37 @@ def test_a_label_that_could_name_no_run_is_refused(label: str, path: Path, capsy
         assert store.runs()[0].label == "base"
 
 
+def test_a_baseline_moves_only_when_another_is_accepted(cli: Cli, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = cli("check")
+    assert none.returncode == 2
+    assert "no run is accepted as the baseline: " in none.stderr
+    assert "hockney baseline accept RUN" in none.stderr
+    assert cli("baseline").stdout.startswith("no run is accepted as the baseline: ")
+    accepted = cli("baseline", "accept", "1", LOGNAME="ana").stdout
+    assert accepted.startswith("run 1 (base) is the baseline: accepted by ana, 20")
+    assert cli("baseline", "accept", "last", LOGNAME="bo").stdout.endswith(", in place of run 1\n")
+    assert cli("baseline").stdout in cli("runs").stdout
+    assert cli("baseline").stdout.startswith("run 2")
+    assert json.loads(cli("baseline", "--json").stdout)["replaces"] == 1
+    again = json.loads(cli("baseline", "accept", "1", "--json").stdout)  # back again
+    assert (again["accepted"], again["replaces"]) == (1, 2)
+    first, second = json.loads(cli("runs", "--json").stdout)["runs"]
+    assert (second["accepted"]["by"], second["accepted"]["replaces"]) == ("bo", 1)
+    assert first["accepted"]["at_unix_s"] > second["accepted"]["at_unix_s"]
+    assert cli("show", "accepted", "--json").stdout == cli("show", "1", "--json").stdout
+    assert json.loads(cli("delete", "--keep", "0", "--yes", "--json").stdout)["deleted"] == []
+    cli("runs", "--label", "2", "accepted")
+    with Store.open(path, readonly=True) as store:
+        assert store.find_run("accepted") == 2  # a label that someone gave
+
+
+def test_half_a_sentence_accepts_nothing(cli: Cli) -> None:
+    for words in (("accept",), ("reject", "1")):
+        refused = cli("baseline", *words)
+        assert refused.returncode == 2
+        assert len(refused.stderr.splitlines()) == 1
+
+
 def test_completion_knows_runs_to_label(cli: Cli, filled_store: Path) -> None:
     asked = {"_HOCKNEY_COMPLETE": "bash_complete", "HOCKNEY_STORE": str(filled_store)}
     names = cli(**asked, COMP_WORDS="hockney runs --label b", COMP_CWORD="3")

@@ -28,6 +28,19 @@ def test_every_point_becomes_precise_and_is_then_left_alone() -> None:
     assert [len(measurements) for measurements in notes.rounds] == [2] * 11
 
 
+@pytest.mark.parametrize(("noise", "pause_s"), [(0.1, 0.001), (0.1, 0.5)])
+def test_a_short_launch_has_three_rounds_of_all_points_and_lasts_twice_its_first(noise: float, pause_s: float) -> None:
+    first = replace(TCP, role="first")
+    machine, notes = Machine(lambda point: 30.0, noise=noise, pause_s=pause_s), Notes()
+    Sampler(plan_of(SHM, first), machine, notes, seed=1, clock=machine.clock, is_short=True).run(1000)
+    begun_s = notes.progress[0].elapsed_s
+    assert {len(measurements) for measurements in notes.rounds} == {2}
+    assert len(notes.rounds) >= 3
+    ends = [progress.elapsed_s for progress in notes.progress]
+    assert len(ends) == 3 or ends[-2] < 2 * begun_s <= ends[-1]
+    assert {status for status, _ in notes.ends.values()} == {PointStatus.TIME_UP}
+
+
 def test_a_figure_is_no_snapshot_of_a_moment() -> None:
     machine = Machine(lambda point: 30.0)
     notes = sample(machine, plan_of(SHM))

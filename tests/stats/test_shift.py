@@ -76,6 +76,17 @@ def test_launches_that_agree_by_chance_prove_nothing() -> None:
     assert chance > 0.05
 
 
+def test_a_look_has_its_share_of_the_error_of_all() -> None:
+    whole, part = shifts([TIMES])[0], shifts([TIMES], share=0.02)[0]
+    assert whole[0].ratio == part[0].ratio
+    logs = [np.log(times) for times in TIMES]
+    assert part[1] == pytest.approx(50 * stats.ttest_ind(*logs, equal_var=False, trim=0.2).pvalue)
+    assert part[0].low is not None
+    shifted = stats.ttest_ind(logs[0] + math.log(part[0].low), logs[1], equal_var=False, trim=0.2)
+    assert shifted.pvalue == pytest.approx(0.001)
+    assert shifts([TIMES], margin=1.08, share=0.02)[0][1] == 1.0
+
+
 def test_inconclusive_series_do_not_affect_the_others() -> None:
     rng = np.random.default_rng(8)
     pairs: list[Pair] = [(rng.lognormal(0, 0.02, 6).tolist(), rng.lognormal(0, 0.02, 6).tolist()) for _ in range(5)]

@@ -18,14 +18,19 @@ from hockney.units import parse_increase
 
 @command(
     "check",
-    example="""hockney check --baseline before --max-slowdown 5%
+    example="""hockney check --max-slowdown 5%
     hockney check --baseline nightly --junit hockney.xml
     hockney check --expect expect.toml
     hockney check --expect expect.toml last""",
     codes=tuple(ExitCode),
 )
 @click.argument("reference", metavar="[RUN]", required=False, shell_complete=complete("run"))
-@click.option("--baseline", metavar="RUN", help="Measure this run's plan again.", shell_complete=complete("run"))
+@click.option(
+    "--baseline",
+    metavar="RUN",
+    help="Measure this run's plan again. [default: the run that was accepted]",
+    shell_complete=complete("run"),
+)
 @click.option(
     "--max-slowdown",
     type=parse_increase,
@@ -33,8 +38,8 @@ from hockney.units import parse_increase
     help="Fail if a series is slower by more than this, with 95 % confidence. [default: 5%]",
 )
 @file_option("--expect", metavar="FILE.toml", help="Check the limits of this file, on RUN or by measuring.")
-@duration_option("--time", "time_s", help="How long to measure at first. [default: the baseline's time]")
-@duration_option("--patience", "patience_s", help="How long to measure inconclusive series again. [default: 2m]")
+@duration_option("--time", "time_s", help="How long to measure at most. [default: the baseline's time]")
+@duration_option("--patience", "patience_s", help="How much longer if series are inconclusive then. [default: 2m]")
 @file_option("--junit", help="Also write a JUnit file.")
 @quiet_option
 def check(
@@ -52,9 +57,10 @@ def check(
 ) -> int:
     """Check for slowdowns against a baseline, or limits in a file.
 
-    With --baseline, measures a run's plan again in 6 launches or more. Series that seem slower are judged by as many
-    new launches, and by more while --patience lasts. A change that drift of the machine may explain is inconclusive.
-    With --expect, checks the limits of a file. A baseline from a different CPU is inconclusive: exit code 3.
+    Measures a baseline's plan again, in 6 launches or more. It ends before if the answer is certain: a series is slower
+    by far, or none is slower. Small slowdowns take the whole --time. A change that drift of the machine may explain is
+    inconclusive. With --expect, checks the limits of a file. A baseline from a different CPU is inconclusive: exit
+    code 3.
     """
     with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
         from hockney.cli.verdicts import check_baseline, check_expectations
@@ -63,7 +69,6 @@ def check(
         if expect is not None:
             report = check_expectations(expect, reference, time_s, store, quiet=quiet)
         else:
-            assert baseline is not None
             report = check_baseline(baseline, max_slowdown, time_s, patience_s, store, quiet=quiet)
         if as_json:
             print_json("check", {"run": report.run_id, "exit_code": report.code, **report.document})

@@ -28,6 +28,7 @@ COMMANDS = {
     "explain": "Explain the figures of a run.",
     "compare": "Compare two runs: which series became faster or slower.",
     "check": "Check for slowdowns against a baseline, or limits in a file.",
+    "baseline": "Accept a run as the baseline of checks, or say which is.",
     "predict": "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
     "export": "Write a run as CSV, JSON, Parquet or OSU text.",
     "import": "Store the outputs of other benchmarks as a run.",

@@ -30,8 +30,8 @@ _SHARED = {
     *("timeout_s", "oversubscribe", "label"),
 }
 _DEFAULTS = {  # help of options whose default is another than that of `run`
-    "launches": "Number of launches of each variant. [default: until each series has a verdict, or 8]",
-    "time_s": "How long to measure both variants at most. [default: 2m]",
+    "launches": "Launches of each variant. [default: until all have a verdict]",
+    "time_s": "How long to measure at most. [default: 2m]",
 }
 _SIDES = ("base", "new")
 

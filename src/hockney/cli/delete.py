@@ -24,8 +24,10 @@ from hockney.units import counted, local_time
     hockney delete --older 90d --keep 30 --yes""",
 )
 @click.argument("references", metavar="[RUN]...", nargs=-1, shell_complete=complete("run"))
-@duration_option("--older", "older_s", help="Delete runs begun longer ago than this, such as 90d; labelled ones stay.")
-@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N runs, and labelled ones.")
+@duration_option(
+    "--older", "older_s", help="Delete runs begun longer ago, such as 90d; labelled or accepted ones stay."
+)
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the newest N runs, and those.")
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
 def delete(
     references: tuple[str, ...],
@@ -38,9 +40,10 @@ def delete(
 ) -> int:
     """Delete stored runs.
 
-    RUN is a number, a label, `last` or `last~1`. --older and --keep choose runs without a label; with both, those that
-    are older and not among the newest. On a terminal, hockney asks before it deletes. A run that is being measured is
-    not deleted. The numbers of deleted runs are not used again, but later runs reuse their space.
+    RUN is a number, a label, `last` or `last~1`. --older and --keep choose runs without a label that no one accepted as
+    a baseline; with both, those that are older and not among the newest. On a terminal, hockney asks before it deletes.
+    A run that is being measured is not deleted. The numbers of deleted runs are not used again, but later runs reuse
+    their space.
     """
     with Store.open(store, create=False) as results:
         numbers, runs = {results.find_run(reference) for reference in references}, results.runs()
@@ -70,4 +73,4 @@ def delete(
 def _may_go(run: RunSummary, older_s: float | None) -> bool:
     """Whether a run may be deleted that nobody named."""
     is_old = older_s is None or run.started_unix_s < time.time() - older_s
-    return is_old and run.label is None and run.status is not RunStatus.RUNNING
+    return is_old and run.label is None and not run.accepted and run.status is not RunStatus.RUNNING

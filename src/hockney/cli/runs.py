@@ -67,5 +67,6 @@ def _as_json(run: RunSummary) -> dict[str, object]:
         "transports": list(run.transports),
         "planned_points": run.planned,
         "measured_points": run.measured,
+        "accepted": run.accepted,
         "points": {status.value: count for status, count in run.points.items()},
     }

@@ -15,7 +15,7 @@ from hockney.analysis.compare.values import VARIABLE
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import measuring
 from hockney.cli.progress import VerdictDisplay
-from hockney.errors import ExitCode
+from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
@@ -30,6 +30,7 @@ from hockney.report.documents.comparison import (
     range_sentences,
     states_text,
 )
+from hockney.report.documents.runs import no_baseline
 from hockney.report.words import cell_text
 from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
@@ -44,7 +45,7 @@ _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
 
 def check_baseline(
-    reference: str,
+    reference: str | None,
     max_slowdown: float | None,
     time_s: float | None,
     patience_s: float | None,
@@ -52,8 +53,13 @@ def check_baseline(
     *,
     quiet: bool = False,
 ) -> JUnitReport:
-    """Measure the plan of a run again and compare. Raises UsageError for an unusable baseline."""
+    """Measure the plan of a run again and compare; None: of the accepted one. Raises UsageError for an unusable one."""
     with measuring("check", store, load(), create=False, quiet=quiet, make_display=VerdictDisplay) as lab:
+        if reference is None:
+            accepted = lab.store.accepted()
+            if accepted is None:
+                raise UsageError(f"{no_baseline()}; or name one with --baseline")
+            reference = str(accepted.id)
         comparison = check(
             reference,
             lab,

@@ -165,7 +165,9 @@ class Sampler:
     # ---- one round ---------------------------------------------------------------------------------------------------
 
     def _first(self, active: Sequence[Work]) -> list[Work]:
-        """The points that the next round measures without the others; [] if it measures all."""
+        """The points that the next round measures without the others; [] if it measures all, as in a short launch."""
+        if self._is_short:
+            return []
         first = [work for work in active if work.point.role == "first"]
         too_few = any(len(work.probes) < _FIRST_MEASUREMENTS for work in first)
         return first if too_few or self.round % _WHOLE_EVERY else []

@@ -33,6 +33,7 @@ SIGNIFICANT = 0.05
 DRIFTS = ("walk", "day", "step")
 WAKE_UPS = (*DRIFTS, "two states")  # how wake-ups drift
 _LAUNCH_S = 4.0
+_SHORT_S = 2.5  # a launch of a check
 _GAP_S = 600.0
 
 
@@ -132,7 +133,7 @@ def check_and_count(
     """The verdict of a check on each series, and how many launches it made."""
     maker = _Maker(machine, np.random.default_rng(seed))
     base = maker.run("base", 0.0, machine.launches)
-    new = maker.run("new", gap_s, machine.checked + machine.patient)
+    new = maker.run("new", gap_s, machine.checked + machine.patient, _SHORT_S)
     made = 0
 
     def compared(margin: float, share: float, first: int) -> list[SeriesChange]:
@@ -196,11 +197,11 @@ class _Maker:
         self._shown = (rng.uniform(0.3, 1.2), rng.uniform(0.0, 1.0)) if machine.seen else (0.0, 0.0)
         self._scatter = {side: rng.uniform(0.005, machine.scatter, (machine.series, 1)) for side in ("base", "new")}
 
-    def run(self, side: str, begin_s: float, launches: int) -> _Run:
+    def run(self, side: str, begin_s: float, launches: int, launch_s: float = _LAUNCH_S) -> _Run:
         """Launches of a side, one of them bad if that is the bad side."""
         machine, rng = self._machine, self._rng
         shape = machine.series, launches
-        at_s = begin_s + _LAUNCH_S * np.arange(launches, dtype=np.float64)
+        at_s = begin_s + launch_s * np.arange(launches, dtype=np.float64)
         drift, own = self._drift(at_s), np.array([0.5 * own(at_s) for own in self._own])
         logs = self._scatter[side] * rng.standard_t(3, shape) / math.sqrt(3)
         logs += 0.01 * _correlated(rng, launches) + self._moved * drift + own

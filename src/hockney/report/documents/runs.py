@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Sentence, records
-from hockney.results.store import RunSummary
-from hockney.units import format_duration_s, local_time
+from hockney.results.store import RunSummary, accepted_of
+from hockney.units import format_duration_s, local_time, printable
 
 _COLUMNS: dict[Column, Callable[[RunSummary], str]] = {
     Column("run", right=True, tone="strong"): lambda run: str(run.id),
@@ -27,5 +27,22 @@ def runs_document(stored: Sequence[RunSummary]) -> Iterator[Block]:
     """A row for each run."""
     if stored:
         yield records(_COLUMNS, stored, fits=True)
+        accepted = accepted_of(stored)
+        if accepted is not None:
+            yield Sentence(accepted_sentence(accepted))
     else:
         yield Sentence(f"There are no runs yet: {typed('quick')} makes one.")
+
+
+def accepted_sentence(run: RunSummary) -> str:
+    """`run 7 (nightly) is the baseline: accepted by ana, 2026-11-28 14:03, in place of run 3`."""
+    accepted = run.accepted or {}
+    label = f" ({run.label})" if run.label else ""
+    replaced = f", in place of run {accepted['replaces']}" if accepted["replaces"] else ""
+    when = local_time(accepted["at_unix_s"])
+    return f"run {run.id}{label} is the baseline: accepted by {printable(accepted['by'])}, {when}{replaced}"
+
+
+def no_baseline() -> str:
+    """What to do where no run was accepted."""
+    return f"no run is accepted as the baseline: {typed('baseline', 'accept', 'RUN')} accepts one"

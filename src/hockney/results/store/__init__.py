@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from hockney.results.store.opening import default_path
-from hockney.results.store.rows import MeasurementSummary, RunSummary, StoredPoint, StoredRun, summary_of
+from hockney.results.store.rows import (
+    MeasurementSummary,
+    RunSummary,
+    StoredPoint,
+    StoredRun,
+    accepted_of,
+    summary_of,
+)
 from hockney.results.store.store import Store
 
-__all__ = ["MeasurementSummary", "RunSummary", "Store", "StoredPoint", "StoredRun", "default_path", "summary_of"]
+__all__ = [
+    "MeasurementSummary",
+    "RunSummary",
+    "Store",
+    "StoredPoint",
+    "StoredRun",
+    "accepted_of",
+    "default_path",
+    "summary_of",
+]

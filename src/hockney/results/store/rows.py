@@ -9,7 +9,7 @@ import dataclasses
 import json
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,12 +31,17 @@ from hockney.stats.interval import middle
 Row = Mapping[str, Any]
 
 
+ACCEPTED = "accepted"
+"""In the facts of a run: each time that it was accepted as the baseline."""
+
+
 @dataclass(frozen=True)
 class RunSummary:
     """One line of the list of runs. `points` counts them by status; statuses without a point are absent.
 
     `planned` counts the points that were not skipped, `measured` those of them with at least one measurement.
-    `measured_least_s` is how long it was measured in total, up to its last write.
+    `measured_least_s` is how long it was measured in total, up to its last write. `accepted`: who accepted it as the
+    baseline last (`by`, `at_unix_s`), and the run that it replaced (`replaces`); None: nobody did.
     """
 
     id: int
@@ -51,6 +56,7 @@ class RunSummary:
     transports: tuple[str, ...]
     points: Mapping[PointStatus, int]
     measured: int
+    accepted: Mapping[str, Any] | None = None
 
     @property
     def planned(self) -> int:
@@ -165,7 +171,22 @@ def run_summary(row: Row, status: RunStatus, points: Sequence[Row]) -> RunSummar
         transports=tuple(sorted({each["transport"] for each in points})),
         points=Counter(PointStatus(each["status"]) for each in points),
         measured=sum(each["measurement_ids"] > 0 and each["status"] != PointStatus.SKIPPED.value for each in points),
+        accepted=acceptance(row),
     )
+
+
+def acceptance(row: Row) -> Mapping[str, Any] | None:
+    """The last acceptance of a run as the baseline."""
+    if f'"{ACCEPTED}"' not in row["facts"]:  # seldom: facts are long
+        return None
+    accepted: Sequence[Mapping[str, Any]] = json.loads(row["facts"]).get(ACCEPTED) or [{}]
+    return accepted[-1] or None
+
+
+def accepted_of(runs: Iterable[RunSummary]) -> RunSummary | None:
+    """The run that was accepted last."""
+    accepted = ((run.accepted["at_unix_s"], run.id, run) for run in runs if run.accepted)
+    return max(accepted, default=(0, 0, None))[2]
 
 
 def launch_values(launch: Launch) -> dict[str, Any]:

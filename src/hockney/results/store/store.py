@@ -138,6 +138,17 @@ class Store:
         with self._transaction():
             self._change("run", run_id, label=label)
 
+    def accept_run(self, run_id: int, by: str) -> None:
+        """Make a run the baseline of checks, in place of the one accepted before."""
+        before = self.accepted()
+        at_unix_s = max(time.time(), before.accepted["at_unix_s"] + 1e-3 if before and before.accepted else 0.0)
+        values = {"by": by, "at_unix_s": at_unix_s, "replaces": before.id if before else None}
+        self.add_to_facts(run_id, rows.ACCEPTED, values)
+
+    def accepted(self) -> RunSummary | None:
+        """The run that was accepted last as the baseline of checks."""
+        return rows.accepted_of(self.runs())
+
     def delete_runs(self, run_ids: Sequence[int]) -> None:
         """Delete runs with all their measurements, or none. Raises UsageError for a run that is being measured."""
         of_run = "point_id IN (SELECT id FROM point WHERE run_id = ?)"
@@ -213,7 +224,7 @@ class Store:
         return RunStatus.KILLED if is_left else status
 
     def find_run(self, reference: str) -> int:
-        """The number of a run, from its number, its label (the newest run that has it), or `last`.
+        """The number of a run, from its number, its label (the newest run that has it), `last`, or `accepted`.
 
         `last~2` is the second before the last, `LABEL~1` the one before with this label. Raises UsageError.
         """
@@ -221,11 +232,18 @@ class Store:
         with self.snapshot():
             if number is not None and self._read("SELECT * FROM run WHERE id = ?", number):
                 return number
-            labels: dict[int, str | None] = {row["id"]: row["label"] for row in reversed(self._runs())}
+            stored = [*reversed(self._runs())]
+            labels: dict[int, str | None] = {row["id"]: row["label"] for row in stored}
             for row, _ in [] if labels else self._read("SELECT * FROM run ORDER BY id"):
                 self._run(row["id"])  # it is damaged, as all are
         if not labels:
             raise UsageError(f"there are no runs in {self.path} yet; measure one", argv=("hockney", "quick"))
+        if reference == rows.ACCEPTED and reference not in labels.values():
+            accepted: dict[int, float] = {
+                row["id"]: each["at_unix_s"] for row in stored if (each := rows.acceptance(row))
+            }
+            if accepted:
+                return max(accepted, key=lambda run_id: accepted[run_id])
         step = re.fullmatch(r"(.+)~(\d{1,18})", reference)
         for name, back in [(reference, 0), *([(step[1], int(step[2]))] if step else [])]:
             runs = [run_id for run_id, label in labels.items() if label == name or name == "last"]
