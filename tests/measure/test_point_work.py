@@ -110,7 +110,7 @@ def test_how_far_a_point_got() -> None:
 
 
 def test_a_point_that_begins_anew_counts_from_there() -> None:
-    work = seen(Work(make_point(), first_s=1.0, narrow_checks=1), [27.0] * 3, [100.0] * 3)
+    work = seen(Work(make_point(), first_s=1.0), [27.0] * 3, [100.0] * 3)
     assert work.measurements_since == 3
     work.begin_anew()
-    assert (work.measurements_since, work.first_s, work.narrow_checks) == (0, None, 0)
+    assert (work.measurements_since, work.first_s) == (0, None)

@@ -24,8 +24,8 @@ def test_every_point_becomes_precise_and_is_then_left_alone() -> None:
     machine = Machine(lambda point: 30.0 if point == SHM else 0.2e9)
     notes = sample(machine, plan_of(SHM, TCP))
     assert {point: end[0] for point, end in notes.ends.items()} == dict.fromkeys((SHM, TCP), PointStatus.PRECISE)
-    # With so little noise the fewest measurements are enough, and one more to see that it stays so.
-    assert [len(measurements) for measurements in notes.rounds] == [2] * 11
+    # With so little noise the fewest measurements are enough.
+    assert [len(measurements) for measurements in notes.rounds] == [2] * 10
 
 
 @pytest.mark.parametrize(("noise", "pause_s"), [(0.1, 0.001), (0.1, 0.5)])
@@ -150,7 +150,7 @@ def test_where_the_time_is_short_a_long_repetition_is_a_measurement_earlier() ->
     machine = Machine(lambda point: 0.1e9)
     notes = sample(machine, plan_of(TCP), budget_s=5)
     assert {(measurement.batch, measurement.elapsed_ns.shape[1]) for measurement in machine.measurements} == {(1, 1)}
-    assert len(notes.rounds) > 10, "with several samples there were too few measurements"
+    assert len(notes.rounds) >= 10, "with several samples there were too few measurements"
     plenty = sample(Machine(lambda point: 0.1e9), plan_of(TCP), budget_s=50)
     assert plenty.rounds[0][0].elapsed_ns.shape[1] == 3
 
@@ -342,7 +342,7 @@ def test_earlier_measurements_of_a_resumed_run_count() -> None:
     first = sample(machine, plan_of(SHM))
     earlier = all_measurements(first)[:9]
     notes = sample(machine, plan_of(SHM), earlier=earlier)
-    assert [len(measurements) for measurements in notes.rounds] == [1, 1]
+    assert [len(measurements) for measurements in notes.rounds] == [1]
 
 
 def test_time_to_go_is_never_above_the_budget_and_ends_at_zero() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from hockney.stats import Estimate, Interval, median
-from hockney.stats.interval import order_rank, t_quantile
+from hockney.stats.interval import median_in_order, order_rank, t_quantile
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,51 @@ def test_intervals_cover_the_truth(n: int, shape: str) -> None:
     expected = intervals[0].coverage
     assert expected is not None
     assert covered / trials == pytest.approx(expected, abs=4 * math.sqrt(expected * (1 - expected) / trials))
+
+
+@pytest.mark.parametrize("n", [12, 40, 200])
+def test_intervals_cover_the_truth_though_neighbours_correlate(n: int) -> None:
+    """Averages of two shocks, which correlate by a half with the next one."""
+    rng = np.random.default_rng(n)
+    shocks = rng.normal(size=(2000, n + 1))
+    series = [row.tolist() for row in 100 + shocks[:, 1:] + shocks[:, :-1]]
+    as_independent, in_order = ([function(row) for row in series] for function in (median, median_in_order))
+    shares = [
+        sum(each.estimate is not None and each.estimate.low <= 100 <= each.estimate.high for each in intervals) / 2000
+        for intervals in (as_independent, in_order)
+    ]
+    assert shares[1] > max(0.94, shares[0] + 0.02)
+
+
+def test_an_interval_in_order_is_never_narrower_and_of_independent_values_hardly_wider() -> None:
+    rng = np.random.default_rng(1)
+    widths = []
+    for row in rng.normal(size=(500, 100)).tolist():
+        plain, ordered = median(row).estimate, median_in_order(row).estimate
+        assert plain is not None
+        assert ordered is not None
+        assert min(row) <= ordered.low <= plain.low <= ordered.value == plain.value <= plain.high <= ordered.high
+        widths.append((ordered.high - ordered.low) / (plain.high - plain.low))
+    assert np.mean(widths) < 1.15
+
+
+def test_the_order_of_values_decides_how_wide_an_interval_is() -> None:
+    alternating = [100.0 + (-1) ** at * at for at in range(40)]
+    assert median_in_order(alternating) == median(alternating)
+    rising = sorted(alternating)
+    widest = median_in_order(rising)
+    assert (widest.low, widest.high) == (rising[0], rising[-1])
+
+
+@pytest.mark.parametrize("values", [[1.0] * 5, [1.0] * 40, [float(value) for value in range(9)]])
+def test_too_few_values_show_no_correlation_and_equal_ones_have_none(values: list[float]) -> None:
+    assert median_in_order(values) == median(values)
+
+
+def test_values_that_repeat_share_a_rank() -> None:
+    """A coarse clock: the order in which equal values are sorted is no trend."""
+    coarse = [*[100.0] * 18, 99.0, 101.0] * 5
+    assert median_in_order(coarse) == median(coarse)
 
 
 @pytest.mark.parametrize("dof", [1, 2, 3, 5, 9, 30, 1000])

@@ -13,7 +13,7 @@ from hockney.measure.estimate import SAMPLES_MIN, SCHEDULE_EVENTS_MIN, events_on
 from hockney.model import MachineProbe, Measurement, Point
 from hockney.results.figures import main_state
 from hockney.stats.figures import main_batch
-from hockney.stats.interval import Interval, median
+from hockney.stats.interval import Interval, median_in_order
 from hockney.stats.states import MIXED, State
 from hockney.units import format_ns
 
@@ -60,7 +60,6 @@ class Work:
     took_s: float = 0.0  # of all in this launch, calibration included, but without the start of its job
     first_s: float | None = None  # when its first measurement was over
     time: Interval | None = None  # in the main state
-    narrow_checks: int = 0  # how often in a row the interval was narrow enough
     precise: bool = False  # it ended so, though it may be measured again next to an added size
     retries: int = 0  # how often it was measured again to see the state of its curve
     asked_at: int = 0  # how many measurements it had when more were asked for, next to an added size
@@ -94,7 +93,7 @@ class Work:
 
     def begin_anew(self) -> None:
         """Begin again: the point needs as many measurements again, over as long a time."""
-        self.asked_at, self.first_s, self.narrow_checks = len(self.probes), None, 0
+        self.asked_at, self.first_s = len(self.probes), None
 
     @property
     def measurements_since(self) -> int:
@@ -119,7 +118,10 @@ class Work:
             if state != MIXED:
                 by_state.setdefault(state.name, []).append((batch if self.point.is_stream else 0, median_ns))
         main = {state: main_batch(batch for batch, _ in pairs) for state, pairs in by_state.items()}
-        return {state: median([ns for batch, ns in pairs if batch == main[state]]) for state, pairs in by_state.items()}
+        return {
+            state: median_in_order([ns for batch, ns in pairs if batch == main[state]])
+            for state, pairs in by_state.items()
+        }
 
 
 def batch_ns(measurement: Measurement) -> float:

@@ -25,7 +25,6 @@ from hockney.model import Measurement, Point, PointStatus
 from hockney.stats.states import classify
 
 _SLOW_S = 1.0  # a transport is slow if a point took longer in a first round: others take some hundredths
-_NARROW_CHECKS = 2  # stopping at the first narrow interval would favour lucky ones
 _FIRST_MEASUREMENTS = 8  # of points that come first, before there are any of the rest: enough for an interval
 _WHOLE_EVERY = 3  # then one round in three has all points
 
@@ -111,7 +110,6 @@ class Sampler:
         active = list(self._work.values())
         resumed = [work for work in active if work.probes]
         for work in resumed:
-            work.narrow_checks = _NARROW_CHECKS - 1
             work.first_s = self._clock() - self._span_s
         if resumed:
             active = self._judge(active)  # precise points stay so
@@ -241,9 +239,8 @@ class Sampler:
             spread = spread or work.point.transport in self._plan.virtual  # nothing disturbs a model
             enough = self._is_narrow(work) and work.measurements_since >= MIN_MEASUREMENTS
             if self._measurements is not None:
-                work.narrow_checks, enough = _NARROW_CHECKS - 1, work.measurements_since >= self._measurements
-            work.narrow_checks = work.narrow_checks + 1 if enough and spread else 0
-            if work.narrow_checks >= _NARROW_CHECKS or (work.probes and self._plan.is_exact(work.point)):
+                enough = work.measurements_since >= self._measurements
+            if (enough and spread) or (work.probes and self._plan.is_exact(work.point)):
                 self._end(work, PointStatus.PRECISE, None)
             else:
                 going_on.append(work)
@@ -304,6 +301,6 @@ class Sampler:
         """An interval narrows with the root of the number of measurements."""
         if self._measurements is not None:
             return max(1, self._measurements - work.measurements_since)
-        least = max(1, MIN_MEASUREMENTS - work.measurements_since, _NARROW_CHECKS - work.narrow_checks)
+        least = max(1, MIN_MEASUREMENTS - work.measurements_since)
         shortfall = (work.precision or 0.0) / self._plan.limits.precision
         return max(least, len(work.probes) * (shortfall**2 - 1))

@@ -65,8 +65,8 @@ def rate_per_s(count: float, time_ns: Estimate) -> Estimate | None:
 def time_of(medians_ns: Sequence[float], launch_ids: Sequence[int], *, exact: bool = False) -> tuple[Interval, str]:
     """The time of a point from its measurements' medians, and the kind of variation in its interval.
 
-    `exact`: of a model without noise, so that the time is its own bounds. No interval where it would span more than a
-    factor of ten, as that over two launches far apart.
+    Both are in the order of measurement. `exact`: of a model without noise, so that the time is its own bounds. No
+    interval where it would span more than a factor of ten, as that over two launches far apart.
     """
     if exact:
         value = time_of(medians_ns, launch_ids)[0].value
@@ -77,7 +77,7 @@ def time_of(medians_ns: Sequence[float], launch_ids: Sequence[int], *, exact: bo
         if time.low is not None and time.high is not None and time.high > _WIDEST * time.low:
             time = replace(time, low=None, high=None, coverage=None)
         return time, BETWEEN_LAUNCHES
-    return interval.median(medians_ns), ONE_LAUNCH
+    return interval.median_in_order(medians_ns), ONE_LAUNCH
 
 
 def estimate_of(

@@ -2,7 +2,8 @@
 
 Of n independent values, the number below the true median is binomial(n, 1/2). So the l-th smallest and the l-th
 largest enclose it with probability P(l <= B <= n - l), for any distribution (H. A. David, H. N. Nagaraja, Order
-Statistics, 3rd ed., Wiley 2003, section 7.1). Below six values a median has no 95 % interval.
+Statistics, 3rd ed., Wiley 2003, section 7.1). Below six values a median has no 95 % interval. If neighbours correlate,
+that number varies more, and the interval is wider.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from hockney.model import FloatArray
 
 CONFIDENCE = 0.95
+_Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+_CORRELATION_LEAST = 10  # values from which it is estimated
+_CORRELATION_MAX = 0.95  # also of a series that only rises
+_CORRELATION_CARE = 3.0  # the larger, the more an interval allows for a correlation known from few values
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,47 @@ def median(values: Sequence[float] | FloatArray) -> Interval:
     return Interval(value, float(ordered[rank - 1]), float(ordered[n - rank]), n, coverage)
 
 
+def median_in_order(values: Sequence[float]) -> Interval:
+    """The median of values in the order of their measurement, with its interval. Raises ValueError as `median`.
+
+    Where neighbours correlate it is as wide as that of fewer independent values, within the extremes; it is never
+    narrower than `median`'s. Fewer than ten values do not show a correlation.
+    """
+    import numpy as np
+
+    independent = median(values)
+    n, excess = independent.n, 1.0 if independent.n < _CORRELATION_LEAST else _excess(values)
+    if excess == 1:
+        return independent
+    half_span = _Z / 2 * math.sqrt(n * excess) * (1 + _CORRELATION_CARE * (excess - 1) / n)
+    rank = max(1.0, min(float(order_rank(n)[0]), (n + 1) / 2 - half_span))
+    low, high = np.interp((rank, n + 1 - rank), np.arange(1, n + 1), np.sort(values)).tolist()
+    # The extremes miss it where all values are on one side of it, as neighbours are with this probability.
+    alike = 0.5 + math.asin((excess - 1) / (excess + 1)) / math.pi
+    return Interval(independent.value, low, high, n, CONFIDENCE if rank > 1 else 1 - alike ** (n - 1))
+
+
+def _excess(values: Sequence[float]) -> float:
+    """How many times as much a number of values below their median varies as that of independent ones; at least 1.
+
+    From the ranks' correlation at distance one, as if it fell geometrically, and from the sum of those at a few
+    distances, without the bias of short series (F. H. C. Marriott, J. A. Pope, Bias in the Estimation of
+    Autocorrelations, Biometrika 41, 1954).
+    """
+    import numpy as np
+
+    n, array = len(values), np.asarray(values, dtype=float)
+    ordered = np.sort(array)
+    ranks = ordered.searchsorted(array, "left") + ordered.searchsorted(array, "right") - n  # ties share theirs
+    variation = int(ranks @ ranks)
+    if not variation:
+        return 1.0
+    distances = max(2, int(n ** (1 / 3)))
+    correlations = [int(ranks[by:] @ ranks[:-by]) / variation for by in range(1, distances + 1)]
+    first = min(_CORRELATION_MAX, (n * correlations[0] + 1) / (n - 4))
+    return max(1.0, (1 + first) / (1 - first), 1 + 2 * (sum(correlations) + distances / n))
+
+
 def middle(values: FloatArray) -> float:
     """The median alone, of one value or more without NaN. np.median is slower for few, and loads masked arrays."""
     import numpy as np
@@ -158,7 +204,7 @@ def t_quantile(dof: int) -> float:
         return math.tan(math.pi * 0.475)
     if dof == 2:
         return 0.95 * math.sqrt(2 / (1 - 0.95**2))
-    x = 1.959963984540054  # the 97.5 % quantile of the normal distribution
+    x = _Z
     return (
         x
         + (x**3 + x) / (4 * dof)
