@@ -128,18 +128,29 @@ def _judged(
     over, rounds = upper.over(lower)
     if fitted.is_jump and over is None:
         return fitted, "unknown", rounds
-    over = over or upper.time_ns / lower.time_ns
-    switch = _between(over, before, after, lower, upper)
-    if not fitted.is_jump:  # it may be one, if it is a quarter wherever it is between the two sizes
-        heights = _between(Estimate(over.value, over.value, over.value), before, after, lower, upper).relative
-        is_large = min(sign * heights.low, sign * heights.high) >= _LARGE and not switch.bend
-        return (replace(switch, between=fitted.between), "wide", 0) if is_large else None
-    relative, is_jump = switch.relative, sign * switch.relative.value >= JUMP
+
+    def is_large(ratio: float) -> bool:
+        """Whether a ratio of the two times is a jump of a quarter wherever it is between them."""
+        heights = _between(Estimate(ratio, ratio, ratio), before, after, lower, upper).relative
+        return min(sign * heights.low, sign * heights.high) >= _LARGE
+
+    seen = over or upper.time_ns / lower.time_ns
+    switch = _between(seen, before, after, lower, upper)
+    if not fitted.is_jump:
+        if over is not None and is_large(upper.time_ns.value / lower.time_ns.value) and _is_below(switch, _LARGE / 2):
+            return switch, "drift", rounds
+        is_wide = is_large(seen.value) and not switch.bend
+        return (replace(switch, between=fitted.between), "wide", 0) if is_wide else None
+    is_jump = sign * switch.relative.value >= JUMP
     if not fitted.is_located:
         return fitted, "jump" if is_jump else "unknown", rounds
-    if not is_jump and max(abs(relative.low), abs(relative.high)) < abs(fitted.relative.value) / 2:
+    if not is_jump and _is_below(switch, abs(fitted.relative.value) / 2):
         return switch, "drift", rounds
     return (switch, "jump", rounds) if is_jump and not switch.bend else (fitted, "unknown", rounds)
+
+
+def _is_below(switch: Switch, height: float) -> bool:
+    return max(abs(switch.relative.low), abs(switch.relative.high)) < height
 
 
 def _between(over: Estimate, before: Segment, after: Segment, lower: CurvePoint, upper: CurvePoint) -> Switch:
