@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 _Z = 1.959963984540054  # the 97.5 % quantile of the normal distribution
 _CORRELATION_LEAST = 10  # values from which it is estimated
-_CORRELATION_MAX = 0.95  # also of a series that only rises
+_EXCESS_MAX = 5.0  # that of a correlation by 2/3: no number of measurements in one launch outlasts a long drift
 _CORRELATION_CARE = 3.0  # the larger, the more an interval allows for a correlation known from few values
 
 
@@ -150,8 +150,8 @@ def _excess(values: Sequence[float]) -> float:
         return 1.0
     distances = max(2, int(n ** (1 / 3)))
     correlations = [int(ranks[by:] @ ranks[:-by]) / variation for by in range(1, distances + 1)]
-    first = min(_CORRELATION_MAX, (n * correlations[0] + 1) / (n - 4))
-    return max(1.0, (1 + first) / (1 - first), 1 + 2 * (sum(correlations) + distances / n))
+    first = min(0.9, (n * correlations[0] + 1) / (n - 4))
+    return min(_EXCESS_MAX, max(1.0, (1 + first) / (1 - first), 1 + 2 * (sum(correlations) + distances / n)))
 
 
 def middle(values: FloatArray) -> float:

@@ -22,7 +22,7 @@ def test_a_machine_that_drifts_has_no_protocol_switch(every_s: float, by: float)
 
 
 @pytest.mark.parametrize("last_bytes", matrix([1000, 4040], short=[4040]))
-@pytest.mark.parametrize("periods_s", matrix([(31.0,), (7.0, 9.0, 13.0, 15.0, 20.0, 31.0)], short=[(15.0, 31.0)]))
+@pytest.mark.parametrize("periods_s", matrix([(31.0,), (7.0, 9.0, 13.0, 15.0, 20.0, 31.0)], short=[(31.0,)]))
 def test_a_jump_on_a_machine_that_drifts_is_never_said_to_be_elsewhere(
     last_bytes: int, periods_s: tuple[float, ...]
 ) -> None:
