@@ -32,10 +32,10 @@ PRECISIONS = (0.01, 0.05)
 
 
 def _autoregressive(shocks: Floats, correlation: float) -> Floats:
-    values = shocks.copy()
+    values: Floats = shocks.copy()
     for at in range(1, shocks.shape[1]):
         values[:, at] = correlation * values[:, at - 1] + math.sqrt(1 - correlation**2) * shocks[:, at]
-    return values[:, 100:]
+    return np.asarray(values[:, 100:])
 
 
 def _normal(rng: np.random.Generator, correlation: float, series: int, length: int) -> Floats:
@@ -129,7 +129,7 @@ class Ends:
     @property
     def share(self) -> float:
         """Of those that ended, in per cent."""
-        return 100 * float(self.right.sum()) / max(1, np.count_nonzero(self.after))
+        return 100 * int(self.right.sum()) / max(1, int(np.count_nonzero(self.after)))
 
     @property
     def measurements(self) -> int:
