@@ -268,6 +268,19 @@ def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, t
         assert outcome.status is RunStatus.DONE
 
 
+def test_where_nothing_is_decided_the_time_ends_it(store: Store, tmp_path: Path) -> None:
+    looks: list[interleave.Look] = []
+
+    def decide(look: interleave.Look) -> list[interleave.Entry]:
+        looks.append(look)
+        return []
+
+    outcomes = on_models(store, tmp_path, (1000, 500), lambda it, *_, **__: it, decide, time_s=0.5, launches=3)
+    assert [outcome.status for outcome in outcomes] == [RunStatus.DONE] * 2
+    assert {len(ratios) for ratios in looks[-1].ratios.values()} == {len(looks)}
+    assert len(looks) >= 3
+
+
 def test_one_of_three_that_fails_does_not_stop_the_others(store: Store) -> None:
     faults = ({"HOCKNEY_FAULT": what} for what in ("count 9 9", "fail 1 8", "count 9 9"))
     variants = [Variant(plan(launches=2, time_s=1.0), fault, f"v{number}") for number, fault in enumerate(faults)]

@@ -176,7 +176,7 @@ class Comparison:
     `launches`: most of any series, in base and new. `margin`: the ratio that a difference must exceed. `infos`: the
     stored run info of base and new. `only_base` and `only_new`: points with samples that the other plan does not have.
     `libraries`: of the transports of both. `renamed`: the new run's name of a transport of base. Of a check, `again`
-    measures new again, and `judged_again` is how many series were judged by new launches alone.
+    measures new again, and `judged_again` is how many series were judged after its patience.
     """
 
     base: int
