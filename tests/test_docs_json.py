@@ -18,6 +18,7 @@ import pytest
 from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.analysis.health.made import known_host, store_health
+from tests.analysis.nights import step_of_tcp
 from tests.analysis.predict.known import call_it_validate, copied
 from tests.analysis.test_clocks import store_clocks
 from tests.builders import make_info, make_point
@@ -424,6 +425,23 @@ def test_import_and_export(tmp_path: Path, read: Read) -> None:
         read("export", number, *how, "--store", tmp_path / "r.db") for number in "123" for how in ([], ["--samples"])
     ]
     check_page(documents, "export")
+
+
+def test_import_of_runs(tmp_path: Path, read: Read) -> None:
+    fill(tmp_path / "other.db")
+    words = ("import", tmp_path / "other.db", "--store", tmp_path / "r.db")
+    check_page([read(*words), read(*words)], "import-of-runs")
+
+
+def test_history(tmp_path: Path, read: Read) -> None:
+    for name, nights in (("many", 20), ("few", 3)):
+        with Store.open(tmp_path / name) as store:
+            step_of_tcp(store, nights)
+    documents = [
+        read("history", "--store", tmp_path / "many"),
+        read("history", "--store", tmp_path / "few", codes=(3,)),
+    ]
+    check_page(documents, "history")
 
 
 def test_completion(read: Read) -> None:

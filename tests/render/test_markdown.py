@@ -21,6 +21,7 @@ from hockney.report.document import (
     Text,
     Title,
 )
+from hockney.units import local_time
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,10 @@ from hockney.report.document import (
                 "## Time\n\n| size | shm | tcp |\n| --- | ---: | ---: |\n"
                 "| 8 B | 50.0 ns | 10.0 us |\n| 64 B |  | 20.0 us |\n"
             ),
+        ),
+        (
+            Plot("Time", {"shm": [(86_400, 50.0)]}, "%", "date"),
+            f"## Time\n\n| date | shm |\n| --- | ---: |\n| {local_time(86_400)} | 50 % |\n",
         ),
         (Group((Title("A"), Text("b"))), "## A\n\nb\n"),
         (More("--all", {"line": 2, "layer": 0}), "More with --all: 2 lines.\n"),

@@ -287,6 +287,29 @@ def test_marks_of_a_plot_stay_with_their_names(capsys: pytest.CaptureFixture[str
     assert [f"{mark} {name}" in screen for mark, name in zip("ox+*#@%&=", names, strict=True)] == [True] * 9
 
 
+def test_a_plot_over_dates_shows_steps_beside_values_far_away(capsys: pytest.CaptureFixture[str]) -> None:
+    """A value a hundred times as large is at the edge, a change has a line, and the first curve hides the others."""
+    day_s = 86_400
+    values = [100.0 if night < 20 else 110.0 for night in range(40)]
+    values[7] = 1e4
+    curves = {"time": [(night * day_s, value) for night, value in enumerate(values)], "floor": [(0, 100.0)]}
+    show([Plot("Times", curves, "%", "date", [20 * day_s])])
+    screen = capsys.readouterr().out.splitlines()
+    drawn = [line for line in screen if line.count("o") > 5]
+    assert len(drawn) == 2
+    assert screen.index(drawn[1]) - screen.index(drawn[0]) > 5
+    assert sum("|" in line for line in screen) > 15
+    assert screen[-1].split() == ["|", "change", "x", "floor", "o", "time"]
+
+
+@pytest.mark.parametrize("points", [[(0, 100.0)], [(0, 5.0), (86_400, 5.0)], [(0, 0.0), (86_400, 0.0)]])
+def test_a_plot_over_dates_of_one_value_is_drawn(
+    points: list[tuple[int, float]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    show([Plot("Times", {"time": points}, "%", "date")])
+    assert "o time" in capsys.readouterr().out
+
+
 def texts_of(*blocks: Block, lines_max: int | None = None) -> list[str]:
     return [line for lines in fit(document(blocks, lines_max)) for line in lines]
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "delete": "Delete stored runs.",
     "explain": "Explain the figures of a run.",
     "compare": "Compare two runs: which series became faster or slower.",
+    "history": "Show series over all runs, and when they changed.",
     "check": "Check for slowdowns against a baseline, or limits in a file.",
     "baseline": "Accept a run as the baseline of checks, or say which is.",
     "predict": "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",

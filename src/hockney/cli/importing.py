@@ -1,4 +1,4 @@
-"""`hockney import`: outputs of other benchmarks as a run."""
+"""`hockney import`: outputs of other benchmarks as a run, or the runs of another results file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hockney.cli.common import command, complete, label_option, pattern_option, read_count, transport_option
-from hockney.errors import UsageError
+from hockney.errors import ExitCode, UsageError
 from hockney.files import named_bytes
+from hockney.machine.files import format_cpus
 from hockney.model import IMPORTED
 from hockney.render.json import print_json
 from hockney.render.text import say
 from hockney.report.commands import typed
 from hockney.results.store import Store
+from hockney.results.store.merging import LEFT_OUT, merge
+from hockney.results.store.opening import is_database
 from hockney.units import RANKS_MAX, counted
 
 if TYPE_CHECKING:
@@ -31,7 +34,8 @@ _NAME = re.compile(r"[\w.:@+-]{1,80}", re.ASCII)
     example="""hockney import osu_latency.txt -t mpi@openmpi-4.1.4
     hockney import osu_bw-1.txt osu_bw-2.txt osu_bw-3.txt -o window=64 -l before
     hockney import osu_allreduce.txt -n 16
-    hockney import np.out -t tcp""",
+    hockney import np.out -t tcp
+    hockney import nightly.db""",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @transport_option(help="The transport that carried the messages.")
@@ -51,19 +55,25 @@ def import_(
     *,
     as_json: bool,
     store: Path | None,
-) -> None:
+) -> int:
     """Store the outputs of other benchmarks as a run.
 
     Supported formats are text of the OSU micro-benchmarks, IMB, nccl-tests, perftest, ucx_perftest, fabtests and
     nvbandwidth, np.out of NetPIPE, and JSON of iperf3, nccl-tests, perftest and nvbandwidth.
     Each output counts as a launch: import several to get intervals. A property that a file does not contain stays
-    unknown, or needs an option. docs/import.md lists the pattern of each figure.
+    unknown, or needs an option. docs/import.md lists the pattern of each figure. Of a results file of hockney, the runs
+    that are not here yet are copied.
     """
     from hockney.cli.measuring import command_line
     from hockney.cli.run_options import parse_pair
     from hockney.results.formats import read_outputs
     from hockney.results.importing import ImportOptions, store_outputs
 
+    databases = [path for path in files if is_database(path)]
+    if databases:
+        if len(databases) < len(files) or transport or ranks or pattern or options or label:
+            raise UsageError(f"{databases[0]} holds runs of hockney: import it without outputs of others and options")
+        return _merge(files, store, as_json=as_json)
     for option, name in (("--transport", transport), ("--pattern", pattern)):
         if name is not None and not _NAME.fullmatch(name):
             raise UsageError(f"{option} '{name}' is not a name: write letters, digits and @ : . _ + -")
@@ -88,6 +98,25 @@ def import_(
         for note in notes:
             say(note)
         say(f"Saved as run {run}: {_summary([reading for _, reading in readings])}. Next: {typed('show', run)}")
+    return ExitCode.DONE
+
+
+def _merge(files: Sequence[Path], store: Path | None, *, as_json: bool) -> int:
+    """Copy the runs of results files, and name those that are not copied."""
+    with Store.open(store) as results:
+        merged = {path: merge(results, path) for path in files}
+    runs = [run for of_file in merged.values() for run in of_file]
+    if as_json:
+        keys = [{"file": str(path), **run._asdict()} for path, of_file in merged.items() for run in of_file]
+        print_json("import", {"store": str(results.path), "runs": keys})
+    else:
+        for path, of_file in merged.items():
+            for why in dict.fromkeys(run.why for run in of_file if run.why):
+                numbers = [run.was for run in of_file if run.why == why]
+                say(f"{path}: {counted(len(numbers), 'run')} not copied, {why}: {format_cpus(numbers)}")
+        copied = sum(not run.why for run in runs)
+        say(f"{copied} of {counted(len(runs), 'run')} copied. Next: {typed('history')}")
+    return ExitCode.INCOMPLETE if any(run.why in LEFT_OUT for run in runs) else ExitCode.DONE
 
 
 def _text(path: Path) -> str:

@@ -22,6 +22,7 @@ FORMATS: dict[str, Sequence[Sequence[str]]] = {
     "check": (("check---baseline", "compare"), ("check---expect",)),
     "error": (("errors",),),
     "export": (("export", "highest-rates"),),
+    "import": (("import",), ("import-of-runs",)),
     "predict": (("predict",), ("predict---validate",)),
     "quick": (_SHOWN,),
     "run": (_SHOWN, ("run---dry-run",)),

@@ -21,7 +21,7 @@ from hockney.report.document import (
     Text,
     Title,
 )
-from hockney.units import counted, format_bytes, printable
+from hockney.units import counted, format_bytes, local_time, printable
 
 _MARKS = re.compile(r"([\\`*\[\]|#~]|(?<!\w)_|_(?!\w))")  # within a word, _ is a letter
 _CODE = re.compile("`([^`]+)`")
@@ -52,13 +52,14 @@ def _lines(block: Block) -> Iterator[str]:
         case Matrix():
             yield from _lines(Title(block.title))
             yield from _matrix(block)
-        case Plot(title=title, curves=curves, unit=unit):
+        case Plot(title=title, curves=curves, unit=unit, over=over):
             yield from _lines(Title(title))
             sizes = sorted({size for points in curves.values() for size, _ in points})
             figure = formatter(unit)
             known = [{size: figure(value) for size, value in points} for points in curves.values()]
-            rows = [[format_bytes(size), *(of.get(size, "") for of in known)] for size in sizes]
-            yield from _table([Column("size"), *(Column(name, right=True) for name in curves)], rows)
+            place = format_bytes if over == "size" else local_time
+            rows = [[place(size), *(of.get(size, "") for of in known)] for size in sizes]
+            yield from _table([Column(over), *(Column(name, right=True) for name in curves)], rows)
         case Group(blocks=blocks):
             yield from (line for each in blocks for line in _lines(each))
         case Section(title=title, blocks=blocks):

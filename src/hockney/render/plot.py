@@ -1,4 +1,4 @@
-"""Plots in a terminal or a pipe: several curves over message size, both axes logarithmic."""
+"""Plots in a terminal or a pipe: several curves over message size, both axes logarithmic, or over dates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 from hockney.render.heat import formatter
 from hockney.render.terminal import is_colored, line_width, wrapped
-from hockney.units import format_bytes
+from hockney.report.document import Plot
+from hockney.units import format_bytes, local_time
 
 _MARKS = "ox+*#@%&=$abcdefghijklmnpqrstuvwyz"
 _HEIGHT = 22
@@ -26,9 +27,41 @@ def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> 
     drawn = list(zip(_MARKS, ((label, points) for label, points in logarithms.items() if points), strict=False))
     if not drawn:
         return []
+    text = formatter(unit)
+    sizes, values = zip(*(point for _, (_, points) in drawn for point in points), strict=True)
+    ticks = {tick: format_bytes(2**tick) for tick in _ticks(sizes)}, {tick: text(10.0**tick) for tick in _ticks(values)}
+    under = _hidden([curve for _, curve in drawn], (max(values) - min(values)) / _HEIGHT)
+    return [*_drawn(drawn, *ticks), *(_legend(f"Hidden: {'; '.join(under)}.") if under else [])]
+
+
+def plot_dates(plot: Plot) -> list[str]:
+    """Curves over dates, the first above the others. Values far from the usual ones are at the edge."""
+    known = sorted(value for points in plot.curves.values() for _, value in points)
+    low, high = known[len(known) // 20], known[-1 - len(known) // 20]
+    room = (high - low or abs(high) or 1.0) / 4
+    low, high = max(low - room, known[0]), min(high + room, known[-1])
+    dates = [date for points in plot.curves.values() for date, _ in points]
+    first, span = min(dates), max(1, max(dates) - min(dates))
+    rows = [low + (high - low) * row / _HEIGHT for row in range(_HEIGHT + 1)]
+    curves: dict[str, list[tuple[float, float]]] = {
+        name: [(date - first, min(max(value, low), high)) for date, value in points]
+        for name, points in plot.curves.items()
+    }
+    drawn = [("|", ("change", [(mark - first, row) for mark in plot.marks for row in rows]))] if plot.marks else []
+    drawn += reversed(list(zip(_MARKS, curves.items(), strict=False)))
+    days = {span * step / 4: local_time(first + span * step / 4).partition(" ")[0] for step in range(5)}
+    text = formatter(plot.unit)
+    return _drawn(drawn, days, {value: text(value) for value in rows[:: _HEIGHT // 4]})
+
+
+def _drawn(
+    drawn: Sequence[tuple[str, tuple[str, Sequence[tuple[float, float]]]]],
+    across: Mapping[float, str],
+    up: Mapping[float, str],
+) -> list[str]:
+    """The lines of curves, each with its mark, and their legend; the ticks of both axes have texts."""
     import plotext  # 0.4 s
 
-    text = formatter(unit)
     figure: Any = plotext.figure
     figure.clear()
     plotext.terminal.limit(False, False)
@@ -37,15 +70,15 @@ def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> 
     figure.canvas("default")
     for mark, (_, points) in drawn:
         figure.draw(figure.signal(*map(list, zip(*points, strict=True)), marker=mark))
-    sizes, values = zip(*(point for _, (_, points) in drawn for point in points), strict=True)
-    figure.ruler("x").ticks(_ticks(sizes), [format_bytes(2**tick) for tick in _ticks(sizes)])
-    figure.ruler("y").ticks(_ticks(values), [text(10.0**tick) for tick in _ticks(values)])
+    for axis, ticks in (("x", across), ("y", up)):
+        figure.ruler(axis).ticks([*ticks], [*ticks.values()])
     lines = figure.build().string(colorless=not is_colored()).rstrip("\n").split("\n")
     whole = (f"{mark} {label}".replace(" ", "\N{NO-BREAK SPACE}") for mark, (label, _) in drawn)
-    under = _hidden([curve for _, curve in drawn], (max(values) - min(values)) / _HEIGHT)
-    legend = ["   ".join(whole), *([f"Hidden: {'; '.join(under)}."] if under else [])]
-    above = lines if is_colored() else [line.rstrip() for line in lines]
-    return above + [line for text in legend for line in wrapped(text, rest="  ")]
+    return [line if is_colored() else line.rstrip() for line in lines] + _legend("   ".join(whole))
+
+
+def _legend(text: str) -> list[str]:
+    return wrapped(text, rest="  ")
 
 
 def _hidden(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]], row: float) -> list[str]:

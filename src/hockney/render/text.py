@@ -15,7 +15,7 @@ import click
 
 from hockney.render import terminal
 from hockney.render.heat import figure_table, heat_lines
-from hockney.render.plot import plot_lines
+from hockney.render.plot import plot_dates, plot_lines
 from hockney.render.streams import print_line
 from hockney.render.tables import table_lines
 from hockney.render.terminal import is_colored, is_fitted, line_width, text_width, wrapped
@@ -105,7 +105,7 @@ def _lines(block: Block, *, is_first: bool = False) -> list[str]:
             heading = (lambda: ["", *_title(block.heading)]) if block.heading else list
             return table_lines(block, style, fits=block.fits or is_fitted(), heading=heading)
         case Plot():
-            lines = plot_lines(block.curves, block.unit)
+            lines = plot_lines(block.curves, block.unit) if block.over == "size" else plot_dates(block)
             return [*_lines(Title(block.title), is_first=is_first), *lines] if lines else []
         case Matrix():
             is_small = len(block.names) <= _FIGURES_MAX

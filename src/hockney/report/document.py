@@ -125,11 +125,16 @@ class Table(Block):
 
 @dataclass(frozen=True)
 class Plot(Block):
-    """Curves of (size in bytes, value), both axes logarithmic; `unit` is "ns", "bytes/s" or another text."""
+    """Curves of (size in bytes, value), both axes logarithmic; `unit` is "ns", "bytes/s" or another text.
+
+    Over "date", of (seconds since 1970, value), both linear, with a line at each date in `marks`.
+    """
 
     title: str
     curves: Mapping[str, Sequence[tuple[int, float]]]
     unit: str
+    over: Literal["size", "date"] = "size"
+    marks: Sequence[int] = ()
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,18 @@ def renamed(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
     Only where one library of a kind is gone and one has come.
     """
     gone, come = set(before) - set(after), set(after) - set(before)
-    kinds: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
+    kinds: dict[str, tuple[list[str], list[str]]] = {}
     for side, names in enumerate((gone, come)):
         for name in names:
-            base, library, _ = split_name(name)
-            if library:
-                kinds.setdefault((base, _VERSION.sub("", library), name.partition(library)[2]), ([], []))[side].append(
-                    name
-                )
+            if split_name(name)[1]:
+                kinds.setdefault(unversioned(name), ([], []))[side].append(name)
     return {old[0]: new[0] for old, new in kinds.values() if len(old) == len(new) == 1}
+
+
+def unversioned(transport: str) -> str:
+    """`mpi@openmpi-4.1.4:sync` -> `mpi@openmpi:sync`: without the version of its library."""
+    library = split_name(transport)[1]
+    return transport.replace(library, _VERSION.sub("", library), 1) if library else transport
 
 
 def differences(base: Run, new: Run, names: Mapping[str, str]) -> tuple[Difference, ...]:

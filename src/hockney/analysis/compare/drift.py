@@ -19,7 +19,7 @@ from hockney.stats.shift import Shift, shifts
 
 _DRIFT_MIN = math.log(1.01)  # less is scatter
 WAKE_UPS = "wake-ups"
-_SHOWN_BY: Mapping[str, Callable[[MachineProbe], Iterable[float]]] = {
+SHOWN_BY: Mapping[str, Callable[[MachineProbe], Iterable[float]]] = {
     # Without the floors of transports whose own round trip is the floor.
     "floor": lambda probe: (probe.floor_ns or ()) if probe.reference is None else (),
     "pace": lambda probe: itertools.chain.from_iterable(probe.pace_ns or ()),
@@ -38,7 +38,7 @@ class Drift:
         self._series, self._sleeping = series, sleeping
         self._shown: dict[str, dict[str, Shift]] = {}  # by state, then what shows it
         for state in {state for state, _ in series.values()}:
-            for what, values_of in _SHOWN_BY.items():
+            for what, values_of in SHOWN_BY.items():
                 values = _medians(base[state], values_of), _medians(new[state], values_of)
                 if all(values):
                     self._shown.setdefault(state, {})[what] = shifts([values])[0][0]

@@ -177,14 +177,22 @@ def identity(path: Path) -> tuple[int, int] | None:
 
 def is_results_file(path: Path) -> bool:
     """Whether a file holds results. It must not be open here: see _connect."""
+    return is_database(path) and _head(path)[_APPLICATION_ID] == schema.APPLICATION_ID.to_bytes(4, "big")
+
+
+def is_database(path: Path) -> bool:
+    """Whether a file is one of SQLite. It must not be open here, either."""
+    return _head(path).startswith(_MAGIC)
+
+
+def _head(path: Path) -> bytes:
     try:
         if not path.is_file():  # opening a pipe would wait for a writer
-            return False
+            return b""
         with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES)
+            return file.read(_HEAD_BYTES)
     except OSError:
-        return False
-    return head.startswith(_MAGIC) and head[_APPLICATION_ID] == schema.APPLICATION_ID.to_bytes(4, "big")
+        return b""
 
 
 def _need_results(path: Path) -> None:

@@ -1,0 +1,257 @@
+"""Series over the nights of a machine, and the changes in them. A night is a run; a machine is a CPU model.
+
+Figures are those of each run's own tables, in one machine state. Levels of the floor are found over all nights
+together: alone, a run does not show that it was far throughout. What changed within two nights is one event.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hockney.analysis.compare.differences import differences, renamed, unversioned
+from hockney.analysis.compare.drift import SHOWN_BY
+from hockney.analysis.compare.values import Comparison, SeriesChange, Verdict
+from hockney.analysis.repeat import INTERLEAVED
+from hockney.errors import HockneyError, UsageError, unknown
+from hockney.machine.facts import fact
+from hockney.model import CurveKey, Definition, Point, PointStatus, RunStatus, curve_of
+from hockney.results.figures import main_state
+from hockney.results.runs import Run, Series
+from hockney.results.store import RunSummary, Store
+from hockney.stats import MIXED, UNKNOWN, Estimate, State
+from hockney.stats.changes import LevelChange, LevelFit, changes
+from hockney.stats.states import CONTENDED, levels_of
+from hockney.units import parse_bytes
+from hockney.worker.catalogue import matches
+
+_TOGETHER = 2  # nights: to within so many a change is dated
+_WIDTH = 2 * 1.96  # of a 95 % interval, in standard deviations
+_AHEAD_S = 60.0  # clocks of two hosts may differ by so much
+
+
+@dataclass(frozen=True)
+class Night:
+    """A series in one run. `scatter`: the standard deviation of the time's logarithm within the night, 0: unknown.
+
+    `machine_ns`: its floor, pace and wake-ups, as far as they are known.
+    """
+
+    run: int
+    started_unix_s: float
+    time_ns: Estimate
+    scatter: float
+    machine_ns: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Track:
+    """A series over the nights in `state`, by date. `elsewhere`: how many nights have it in other states only."""
+
+    point: Point
+    cpu: str | None
+    state: str
+    nights: tuple[Night, ...]
+    elsewhere: int
+    fit: LevelFit
+
+
+@dataclass(frozen=True)
+class History:
+    """The chosen runs by date, their series, and the events by date.
+
+    An event compares the last run before with the first one after; its launches are nights.
+    """
+
+    runs: tuple[RunSummary, ...]
+    tracks: tuple[Track, ...]
+    events: tuple[Comparison, ...]
+
+    @property
+    def overlaps(self) -> list[int]:
+        """Runs that begin, by their dates, before the run with the number before was measured."""
+        pairs = itertools.pairwise(sorted(self.runs, key=lambda run: run.id))
+        return [run.id for before, run in pairs if run.started_unix_s < before.started_unix_s + before.measured_least_s]
+
+    @property
+    def future(self) -> list[int]:
+        """Runs that are dated in the future."""
+        return [run.id for run in self.runs if run.started_unix_s > time.time() + _AHEAD_S]
+
+
+class _Seen(NamedTuple):
+    """A figure of a night in one state. `reference`: the transport whose own round trip is the floor."""
+
+    night: Night
+    point: Point
+    state: State
+    reference: str | None
+    definition: Definition
+    weight: int
+
+
+_Key = tuple[str | None, CurveKey, int]  # the CPU model, if it is known; the curve, without its library's version; size
+
+
+def history_of(store: Store, words: Sequence[str] = (), label: str | None = None) -> History:
+    """The history of the series that `words` select, over all runs or those with a label.
+
+    Raises UsageError for words that select nothing, and HockneyError if there is one run only.
+    """
+    seen: dict[_Key, list[_Seen]] = defaultdict(list)
+    with store.snapshot():
+        runs = _chosen(store, label)
+        points: set[Point] = set()
+        for summary in runs:
+            run = Run(store, summary.id)
+            points.update(series.point for series in run.series)
+            versions = Counter(unversioned(name) for name in {series.point.transport for series in run.series})
+            for series in run.series:
+                if selects(words, series.point) and not (series.is_harness or series.is_exact):
+                    transport, *curve = curve_of(series.point)
+                    kind = unversioned(transport)
+                    name = kind if versions[kind] == 1 else transport
+                    key = fact(run.facts, "cpu.model"), (name, *curve), series.point.bytes
+                    seen[key] += _seen(series)  # type: ignore[index]
+        for word in words:
+            if not any(selects([word], point) for point in points):
+                raise unknown("pattern or size in these runs", word, sorted({point.pattern for point in points}))
+        tracks = tuple(_tracks({key: figures for key, figures in seen.items() if figures}))
+        if not tracks:
+            raise UsageError(f"no series of these runs is of {' and '.join(words)}: leave one of them out")
+        return History(runs, tracks, tuple(_events(store, runs, tracks)))
+
+
+def _chosen(store: Store, label: str | None) -> tuple[RunSummary, ...]:
+    """The runs with measurements by date, without those of compare --interleave, whose settings differ on purpose."""
+    listed = [run for run in store.runs() if run.measured and run.status is not RunStatus.RUNNING]
+    labels = {run.label: None for run in listed if run.label}
+    if label is not None and label not in labels:
+        raise unknown("label", label, labels, listed_by=("hockney", "runs"))
+    named = [run for run in listed if label in (None, run.label)]
+    runs = [run for run in named if INTERLEAVED not in store.run(run.id).info.plan]
+    if not runs:
+        raise UsageError(f"there are no measurements in {store.path} yet; make some", argv=("hockney", "quick"))
+    if len(runs) == 1:
+        only = f"run {runs[0].id} is the only one, and a history has several"
+        raise HockneyError(f"{only}: repeat it every night with `{runs[0].command}`")
+    return tuple(sorted(runs, key=lambda run: (run.started_unix_s, run.id)))
+
+
+def selects(words: Sequence[str], point: Point) -> bool:
+    """Whether words such as `pingpong`, `pingpong@tcp` and `64K` select a point; those of one kind are alternatives."""
+    sizes = {size for word in words if (size := _size(word)) is not None}
+    names = [word.partition("@")[::2] for word in words if _size(word) is None]
+    is_named = (
+        pattern == point.pattern and (not transport or matches(transport, point.transport))
+        for pattern, transport in names
+    )
+    return (not sizes or point.bytes in sizes) and (not names or any(is_named))
+
+
+def _size(word: str) -> int | None:
+    with contextlib.suppress(UsageError):
+        return parse_bytes(word)
+    return None
+
+
+def _seen(series: Series) -> Iterator[_Seen]:
+    run = series.run
+    for figure in series.figures() if series.status is not PointStatus.FAILED else ():
+        if figure.is_mixed or figure.time.value <= 0:
+            continue
+        machine = {
+            what: statistics.median(values)
+            for what, values_of in SHOWN_BY.items()
+            if (values := [value for each in figure.measurements for value in values_of(each.probe)])
+        }
+        is_known = figure.has_interval and figure.time.low > 0
+        scatter = math.log(figure.time.high / figure.time.low) / _WIDTH if is_known else 0.0
+        night = Night(run.id, run.info.started_unix_s, figure.time, scatter, machine)
+        state = State(figure.state, figure.floor_ns)
+        reference = series.point.transport if state.is_reference else None
+        yield _Seen(night, series.point, state, reference, figure.definition, figure.n_measurements)
+
+
+def _tracks(seen: Mapping[_Key, Sequence[_Seen]]) -> Iterator[Track]:
+    """Each series in one state: that of most series of its machine, or where it was never in this one, its own."""
+    names = _state_names(seen)
+    by_key: dict[_Key, dict[str, dict[int, _Seen]]] = {key: defaultdict(dict) for key in seen}
+    for key, figures in seen.items():
+        for each in figures:
+            nights, run = by_key[key][names[key[0], each.reference, each.state]], each.night.run
+            if each.definition == figures[-1].definition and (run not in nights or each.weight > nights[run].weight):
+                nights[run] = each
+    counts = {key: Counter({name: len(nights) for name, nights in states.items()}) for key, states in by_key.items()}
+    for key, states in by_key.items():
+        usual = main_state(of for other, of in counts.items() if other[0] == key[0])
+        state = usual if usual is not None and counts[key][usual] else main_state([counts[key]])
+        nights = [each.night for each in states[str(state)].values()]
+        elsewhere = len({each.night.run for each in seen[key]} - {each.run for each in nights})
+        fit = changes([each.time_ns.value for each in nights], [each.scatter for each in nights], _machine(nights))
+        yield Track(seen[key][-1].point, key[0], str(state), tuple(nights), elsewhere, fit)
+
+
+def _machine(nights: Sequence[Night]) -> dict[str, list[float]]:
+    """What shows drift, of each night."""
+    known = {what for each in nights for what in each.machine_ns}
+    return {what: [each.machine_ns.get(what, math.nan) for each in nights] for what in SHOWN_BY if what in known}
+
+
+def _state_names(seen: Mapping[_Key, Sequence[_Seen]]) -> dict[tuple[str | None, str | None, State], str]:
+    """The name of each state by its floor among those of all nights of its machine."""
+    groups: dict[tuple[str | None, str | None], set[State]] = defaultdict(set)
+    for key, figures in seen.items():
+        for each in figures:
+            groups[key[0], each.reference].add(each.state)
+    names = {}
+    for (cpu, reference), found in groups.items():
+        states = sorted(found, key=lambda state: state.name)
+        floors = [None if state.floor_ns is None else (state.floor_ns, state.floor_ns) for state in states]
+        for state, level in zip(states, levels_of(floors, reference), strict=True):
+            is_contended = state.is_contended and level not in (None, MIXED.name)
+            names[cpu, reference, state] = f"{level}, {CONTENDED}" if is_contended else level or UNKNOWN.name
+    return names
+
+
+def _events(store: Store, runs: Sequence[RunSummary], tracks: Sequence[Track]) -> Iterator[Comparison]:
+    """The changes of each night with those of nights near it: where most series changed, the event is."""
+    order = {run.id: number for number, run in enumerate(runs)}
+    by_night: dict[tuple[str | None, int], list[tuple[Track, LevelChange]]] = defaultdict(list)
+    for track in tracks:
+        for change in track.fit.changes:
+            by_night[track.cpu, order[track.nights[change.index].run]].append((track, change))
+    merged: dict[tuple[str | None, int], list[tuple[Track, LevelChange]]] = {}
+    for (cpu, night), moved in sorted(by_night.items(), key=lambda item: (-len(item[1]), item[0][1])):
+        near = (key for key in merged if key[0] == cpu and abs(key[1] - night) <= _TOGETHER)
+        merged.setdefault(next(near, (cpu, night)), []).extend(moved)
+    for (_, night), moved in sorted(merged.items(), key=lambda item: item[0][1]):
+        yield _event(store, runs[night].id, moved)
+
+
+def _event(store: Store, after: int, moved: Sequence[tuple[Track, LevelChange]]) -> Comparison:
+    """The runs around an event compared, with the changes over nights in place of those between the two."""
+    befores = [track.nights[each.index - 1].run for track, each in moved if track.nights[each.index].run == after]
+    base, new = Run(store, statistics.mode(befores)), Run(store, after)
+    names = renamed(*({series.point.transport for series in run.series} for run in (base, new)))
+    listed = tuple(
+        SeriesChange(
+            track.point,
+            Verdict.SLOWER if change.shift.ratio > 1 else Verdict.FASTER,
+            states=(track.state,),
+            shift=change.shift,
+            base_ns=change.before_ns,
+            new_ns=change.after_ns,
+        )
+        for track, change in moved
+    )
+    libraries = {**base.libraries, **new.libraries}
+    infos, differ = (base.info, new.info), differences(base, new, names)
+    return Comparison(base.id, after, (0, 0), 1.0, differ, listed, infos, libraries=libraries, renamed=names)

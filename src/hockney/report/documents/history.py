@@ -1,0 +1,155 @@
+"""Series over nights, and the changes in them, as a document and as JSON."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from hockney.analysis.compare.values import Comparison
+from hockney.analysis.history import History, Track
+from hockney.machine.facts import fact
+from hockney.report.document import Block, Column, Plot, Sentence, Table, Text
+from hockney.report.documents.comparison import (
+    change_text,
+    curve_name,
+    differences_texts,
+    names_of,
+    range_name,
+    times_text,
+)
+from hockney.stats.changes import NIGHTS_MIN
+from hockney.units import counted, format_bytes, format_ns, listed, local_time
+
+_PLOTS_MAX = 2
+_DIFFERENCES_MAX = 3
+_COLUMNS = (
+    Column("night", key=True),
+    Column("series", wrap=True),
+    Column("before", right=True, optional=True),
+    Column("after", right=True, optional=True),
+    Column("change (95 % CI)", wrap=True),
+)
+
+
+def history_document(history: History) -> Iterator[Block]:
+    """Plots of few series, or of the largest changes; the changes, and what else differed; the summary last."""
+    yield from map(_plot, _plotted(history))
+    if history.events:
+        yield Sentence()
+        yield Table(_COLUMNS, [row for event in history.events for row in _rows(event, history)])
+        yield Sentence()
+        yield from (Sentence(_differences(event)) for event in history.events)
+    yield from map(Text, filter(None, (_machine(history), _states(history), _dates(history))))
+    yield Sentence(_summary(history))
+
+
+def is_long_enough(history: History) -> bool:
+    """Whether any series has enough nights to show a change."""
+    return any(track.fit.least for track in history.tracks)
+
+
+def _plotted(history: History) -> list[Track]:
+    """The series, if there are few; else that with the largest change of each of the last events."""
+    known = [track for track in history.tracks if len(track.nights) > 1]
+    if len(known) <= _PLOTS_MAX:
+        return known
+    largest = {
+        max(event.changes, key=lambda change: abs(math.log(change.shift.ratio)) if change.shift else 0.0).point
+        for event in history.events[-_PLOTS_MAX:]
+    }
+    return [track for track in known if track.point in largest][:_PLOTS_MAX]
+
+
+def _plot(track: Track) -> Plot:
+    """Times, floor and pace in per cent of their medians."""
+    nights = [(int(night.started_unix_s), {"time": night.time_ns.value, **night.machine_ns}) for night in track.nights]
+    known = {name: [(date, values[name]) for date, values in nights if name in values] for name in nights[-1][1]}
+    usual = {name: statistics.median(value for _, value in points) for name, points in known.items()}
+    curves = {name: [(date, 100 * value / usual[name]) for date, value in points] for name, points in known.items()}
+    size = f", {format_bytes(track.point.bytes)}" if track.point.is_sized else ""
+    title = f"{curve_name(track.point)}{size}: 100 % is {format_ns(usual['time'])}"
+    return Plot(title, curves, "%", "date", [nights[change.index][0] for change in track.fit.changes])
+
+
+def _rows(event: Comparison, history: History) -> Iterator[list[str]]:
+    """A row for each range of sizes that changed alike."""
+    names, info = names_of(event), event.infos[1]
+    where = f" ({fact(info.facts, 'cpu.model')})" if len({track.cpu for track in history.tracks}) > 1 else ""
+    for number, alike in enumerate(event.ranges):
+        times = [times_text(alike, side) for side in (0, 1)]
+        night = "" if number else local_time(info.started_unix_s)
+        yield [night, range_name(alike, names) + where, *times, change_text(alike, by_factor=event.is_by_factor)]
+
+
+def _differences(event: Comparison) -> str:
+    """`2026-11-12 03:30, run 17 -> run 18: kernel: Linux 6.1 -> Linux 6.6`."""
+    texts = differences_texts(event)
+    more = [f"{len(texts) - _DIFFERENCES_MAX} more: --json"] if len(texts) > _DIFFERENCES_MAX else []
+    what = "; ".join([*texts[:_DIFFERENCES_MAX], *more]) or "no known difference"
+    return f"{local_time(event.infos[1].started_unix_s)}, run {event.base} -> run {event.new}: {what}"
+
+
+def _machine(history: History) -> str:
+    """`The machine over these nights: floor 38.2 ns to 41.0 ns, pace …`: of the longest series."""
+    nights = max(history.tracks, key=lambda track: len(track.nights)).nights
+    ranges = []
+    for what in nights[-1].machine_ns:
+        values = [night.machine_ns[what] for night in nights if what in night.machine_ns]
+        ranges.append(f"{what} {' to '.join(dict.fromkeys(map(format_ns, (min(values), max(values)))))}")
+    return f"The machine over these nights: {', '.join(ranges)}." if ranges else ""
+
+
+def _states(history: History) -> str:
+    states = Counter(track.state for track in history.tracks).most_common()
+    named = "; ".join(f"{state} ({count} series)" if len(states) > 1 else state for state, count in states[:2])
+    elsewhere = sum(track.elsewhere for track in history.tracks)
+    figures = elsewhere + sum(len(track.nights) for track in history.tracks)
+    more = f" {elsewhere} of {counted(figures, 'figure')} are of other states, and left out." if elsewhere else ""
+    return f"Machine state: {named}{'; …' if len(states) > 2 else '.'}{more}"
+
+
+def _dates(history: History) -> str:
+    """What is odd about the dates of runs; empty of none."""
+    odd = [f"run {number} begins before the one before it ended" for number in history.overlaps[:1]]
+    odd += [f"run {number} is dated in the future" for number in history.future[:1]]
+    more = len({*history.overlaps, *history.future}) - len(odd)
+    others = f" ({counted(more, 'more run')})" if more > 0 else ""
+    why = "a clock was set, or runs are of several files"
+    return f"By its date {listed(odd)}{others}: {why}. Nights are in the order of dates." if odd else ""
+
+
+def _summary(history: History) -> str:
+    """`2 changes in 7 of 24 series over 31 nights, 2026-10-01 to 2026-11-28; changes below 5.2 % do not show`."""
+    runs, tracks = history.runs, history.tracks
+    first, last = (local_time(run.started_unix_s).partition(" ")[0] for run in (runs[0], runs[-1]))
+    span = f"{counted(len(tracks), 'series', 'series')} over {counted(len(runs), 'night')}, {first} to {last}"
+    if not is_long_enough(history):
+        longest = max(len(track.nights) for track in tracks)
+        return f"{span}: changes show from {NIGHTS_MIN} nights on, and the longest series has {longest}"
+    moved = sum(bool(track.fit.changes) for track in tracks)
+    count = f"{counted(len(history.events), 'change')} in {moved} of" if moved else "no change in"
+    least = statistics.median(track.fit.least for track in tracks if track.fit.least)
+    return f"{count} {span}; changes below {100 * (least - 1):.1f} % do not show"
+
+
+def history_json(history: History) -> dict[str, Any]:
+    """All of a history."""
+    return {
+        "runs": [run.id for run in history.runs],
+        "overlaps": history.overlaps,
+        "future": history.future,
+        "series": history.tracks,
+        "events": [
+            {
+                "before": event.base,
+                "after": event.new,
+                "started_unix_s": event.infos[1].started_unix_s,
+                "differences": event.differences,
+                "points": [change.point for change in event.changes],
+            }
+            for event in history.events
+        ],
+    }

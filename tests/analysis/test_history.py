@@ -1,0 +1,142 @@
+"""Histories of made-up stores: planted steps are found, dated and explained, and nothing else is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysis.nights import DAY_S, FACTS, LARGE, SHM, TCP, TIMES_NS, night, slower
+from tests.builders import make_point
+
+from hockney.analysis.history import History, history_of
+from hockney.errors import HockneyError, UsageError
+from hockney.model import Point
+from hockney.results.store import Store
+
+
+def changed(history: History) -> list[tuple[int, int, set[Point]]]:
+    """Of each event the runs around it, and the points."""
+    return [(event.base, event.new, {change.point for change in event.changes}) for event in history.events]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    with Store.open(tmp_path / "r.db") as store:
+        yield store
+
+
+def test_a_planted_step_is_one_event_with_all_its_series_and_its_cause(store: Store) -> None:
+    for number in range(24):
+        facts = FACTS if number < 14 else {**FACTS, "os": {"kernel": "Linux 6.6"}}
+        of_night = TIMES_NS if number < 14 else slower((TCP, LARGE))
+        night(store, number, slower(TIMES_NS, 1.7) if number in (4, 9, 19) else of_night, facts=facts)
+    history = history_of(store)
+    assert changed(history) == [(14, 15, {TCP, LARGE})]
+    (event,) = history.events
+    assert [(each.what, each.base, each.new) for each in event.differences] == [("kernel", "Linux 6.1", "Linux 6.6")]
+    for change in event.changes:
+        assert change.ratio is not None
+        assert change.ratio.low < 1.2 < change.ratio.high < 1.25
+        assert change.new_ns == pytest.approx(1.2 * TIMES_NS[change.point], rel=0.02)
+    assert {track.point: len(track.nights) for track in history.tracks} == dict.fromkeys(TIMES_NS, 24)
+    assert {track.state for track in history.tracks} == {"near"}
+    assert (history.overlaps, history.future) == ([], [])
+
+
+def test_series_that_move_within_two_nights_are_one_event(store: Store) -> None:
+    for number in range(24):
+        night(store, number, slower([point for point, at in ((TCP, 12), (LARGE, 12), (SHM, 13)) if number >= at]))
+    assert changed(history_of(store)) == [(12, 13, {TCP, LARGE, SHM})]
+
+
+def test_a_new_version_of_a_library_continues_its_series(store: Store) -> None:
+    for number in range(20):
+        version = "4.1.4" if number < 10 else "5.0.1"
+        point = make_point(8, f"mpi@openmpi-{version}")
+        libraries = {point.transport: f"Open MPI {version}"}
+        night(store, number, {point: 200.0 if number < 10 else 150.0}, libraries=libraries)
+    history = history_of(store, ["pingpong@mpi"])
+    assert changed(history) == [(10, 11, {make_point(8, "mpi@openmpi-5.0.1")})]
+    assert ("library, mpi@openmpi-5.0.1", "Open MPI 4.1.4", "Open MPI 5.0.1") in [
+        (each.what, each.base, each.new) for each in history.events[0].differences
+    ]
+
+
+def test_the_drift_of_the_pace_and_the_floor_is_no_change(store: Store) -> None:
+    """Half of all runs are on a machine whose floor and times rise by a fifth one night."""
+    for number in range(20):
+        ratio = 1.0 if number < 10 else 1.2
+        night(store, number, slower(TIMES_NS, ratio), floor_ns=30.0 * ratio)
+    history = history_of(store)
+    assert history.events == ()
+    assert {track.fit.follows for track in history.tracks} == {"floor"}
+    (track,) = history_of(store, ["pingpong@shm"]).tracks
+    floors = [each.machine_ns["floor"] for each in track.nights]
+    assert floors[-1] / floors[0] == pytest.approx(1.2, rel=0.01)
+
+
+def test_nights_in_another_state_are_left_out_and_counted(store: Store) -> None:
+    """On those nights both CPUs are far from each other during all launches, and times are four times as long."""
+    for number in range(20):
+        night(store, number, TIMES_NS, far=(0, 1) if number % 3 == 2 else ())
+    history = history_of(store)
+    assert history.events == ()
+    assert [(track.state, len(track.nights), track.elsewhere) for track in history.tracks] == [("near", 14, 6)] * 3
+
+
+def test_each_machine_has_its_own_series(store: Store) -> None:
+    """A machine is a CPU model; two of them measure on alternate nights."""
+    for number in range(32):
+        facts = {**FACTS, "cpu": {"model": ("fast", "slow")[number % 2]}}
+        night(store, number, slower([TCP, LARGE, SHM], (1.0, 2.0)[number % 2]), facts=facts)
+    history = history_of(store)
+    assert history.events == ()
+    assert (
+        sorted((track.cpu or "", len(track.nights)) for track in history.tracks)
+        == [("fast", 16)] * 3 + [("slow", 16)] * 3
+    )
+
+
+def test_words_and_labels_select(store: Store) -> None:
+    for number in range(4):
+        night(store, number, TIMES_NS, label="nightly" if number % 2 else None)
+
+    def selected(*words: str, label: str | None = None) -> tuple[int, set[Point]]:
+        history = history_of(store, words, label)
+        return len(history.runs), {track.point for track in history.tracks}
+
+    assert selected() == (4, {TCP, LARGE, SHM})
+    assert selected("pingpong@tcp") == (4, {TCP, LARGE})
+    assert selected("64K") == (4, {LARGE})
+    assert selected("pingpong@tcp", "pingpong@shm", "8") == (4, {TCP, SHM})
+    assert selected(label="nightly") == (2, {TCP, LARGE, SHM})
+    for words in (["pingpnog"], ["pingpong@udp"], ["32"]):
+        with pytest.raises(UsageError, match="unknown pattern or size"):
+            history_of(store, words)
+    with pytest.raises(UsageError, match="no series of these runs is of pingpong@shm and 64K"):
+        history_of(store, ["pingpong@shm", "64K"])
+    with pytest.raises(UsageError, match="unknown label 'nigthly': did you mean 'nightly'"):
+        history_of(store, label="nigthly")
+
+
+def test_one_run_is_no_history(store: Store) -> None:
+    with pytest.raises(UsageError, match="no measurements"):
+        history_of(store)
+    night(store, 0, TIMES_NS, command="hockney run nightly.toml")
+    with pytest.raises(HockneyError, match=r"run 1 is the only one.*repeat it every night with `hockney run"):
+        history_of(store)
+
+
+def test_clocks_that_jump_are_named_and_nights_are_in_the_order_of_dates(store: Store) -> None:
+    """The clock of the third run was a day late, and that of the last one a year early."""
+    dates = [0, 1, -1, 2, 3, 400]
+    ratios = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    now_s = time.time()
+    for date, ratio in zip(dates, ratios, strict=True):
+        started_s = now_s - 10 * DAY_S + date * DAY_S
+        night(store, 0, slower(TIMES_NS, ratio), started_unix_s=started_s)
+    history = history_of(store)
+    assert (history.overlaps, history.future) == ([3], [6])
+    assert [each.run for each in history.tracks[0].nights] == [3, 1, 2, 4, 5, 6]

@@ -1,0 +1,88 @@
+"""`hockney history`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.analysis.nights import SHM, TCP, TIMES_NS, night, slower, step_of_tcp
+
+from hockney.cli import execute
+from hockney.results.store import Store
+
+Told = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOCKNEY_STORE", str(tmp_path / "r.db"))
+    monkeypatch.setenv("TZ", "UTC")
+    return tmp_path / "r.db"
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Told:
+    def call(*words: str) -> tuple[int, str, str]:
+        code = execute(["history", *words])
+        output = capsys.readouterr()
+        return code, output.out, output.err
+
+    return call
+
+
+def test_a_change_is_shown_with_its_size_its_series_and_its_cause(store: Path, told: Told) -> None:
+    with Store.open(store) as results:
+        step_of_tcp(results)
+    code, text, _ = told()
+    assert code == 0
+    row = re.search(
+        r"^(\S+ \S+)  pingpong on tcp, 8 B-64 KiB  .* us  \+2\d\.\d % \(\+1\d to \+2\d\)$", text, re.MULTILINE
+    )
+    assert row
+    assert f"{row[1]}, run 10 -> run 11: kernel: Linux 6.1 -> Linux 6.6\n" in text
+    assert "The machine over these nights: floor 30.1 ns, pace 0.63 ns.\n" in text
+    assert re.search(
+        r"^1 change in 2 of 3 series over 20 nights, 20.* to 20.*; changes below \d\.\d % do not show$", text, re.M
+    )
+    assert re.match(r"pingpong on tcp, (8 B|64 KiB): 100 % is ", text)
+    assert "| change" in text
+
+
+def test_a_series_that_is_asked_for_is_plotted_beside_the_floor(store: Path, told: Told) -> None:
+    with Store.open(store) as results:
+        step_of_tcp(results)
+    code, text, _ = told("pingpong@shm")
+    assert code == 0
+    assert text.startswith("pingpong on shm, 8 B: 100 % is ")
+    assert re.search(r"^\s*x pace .*\+ floor .*o time$|^.*floor.*time$", text, re.MULTILINE)
+    assert "no change in 1 series over 20 nights" in text
+
+
+def test_few_nights_have_no_changes_yet(store: Path, told: Told) -> None:
+    with Store.open(store) as results:
+        for number in range(7):
+            night(results, number, TIMES_NS)
+    code, text, _ = told()
+    assert code == 3
+    assert text.endswith("changes show from 8 nights on, and the longest series has 7\n")
+
+
+def test_one_run_is_one_sentence_with_the_remedy(store: Path, told: Told) -> None:
+    with Store.open(store) as results:
+        night(results, 0, TIMES_NS, command="hockney run nightly.toml")
+    why = "run 1 is the only one, and a history has several"
+    assert told() == (3, "", f"hockney: {why}: repeat it every night with `hockney run nightly.toml`\n")
+
+
+def test_a_clock_that_jumps_is_one_sentence(store: Path, told: Told) -> None:
+    with Store.open(store) as results:
+        for number in (0, 1, 2, 3, -4, 5, 6, 7, 8000):
+            night(results, number, slower([TCP, SHM], 1.0))
+    code, text, _ = told()
+    assert code == 0
+    odd = "By its date run 5 begins before the one before it ended and run 9 is dated in the future"
+    assert f"{odd}: a clock was set, or runs are of several files. Nights are in the order of dates." in " ".join(
+        text.split()
+    )

@@ -1,0 +1,144 @@
+"""Runs of another results file are copied whole and once, and damaged ones are not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import make_info, make_point, run_sql
+from tests.cli.support import fill
+
+from hockney.cli import execute
+from hockney.errors import UsageError
+from hockney.results.store import Store, merging, schema
+from hockney.results.store.lock import alone
+from hockney.results.store.merging import DAMAGED, HERE, MEASURED, Merged, merge
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A file with two runs."""
+    fill(tmp_path / "other.db")
+    return tmp_path / "other.db"
+
+
+def merged(path: Path, other: Path) -> list[Merged]:
+    with Store.open(path) as store:
+        return merge(store, other)
+
+
+def exported(path: Path, run: int, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Everything of a run, with its samples, but its number and those of its launches."""
+    assert execute(["export", str(run), "--json", "--samples", "--store", str(path)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    document["run"].pop("id")
+    order = {launch.pop("id"): number for number, launch in enumerate(document["launches"])}
+    for series in document["series"]:
+        for measurement in series.get("measurements", ()):
+            measurement["launch_id"] = order[measurement["launch_id"]]
+    return document
+
+
+def test_a_run_is_copied_whole(path: Path, other: Path, run_id: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert merged(path, other) == [Merged(1, run_id + 1), Merged(2, run_id + 2)]
+    for run in (1, 2):
+        assert exported(path, run_id + run, capsys) == exported(other, run, capsys)
+    with Store.open(path) as store:
+        assert store.find_run("base") == run_id + 1
+        assert [run.warnings for run in map(store.run, (1, 2, 3))][-1]
+
+
+def test_a_run_is_copied_once(path: Path, other: Path) -> None:
+    merged(path, other)
+    assert merged(path, other) == [Merged(1, 1, HERE), Merged(2, 2, HERE)]
+    with Store.open(other) as store:
+        store.create_run(make_info(started_unix_s=1_770_000_000.0), [make_point()])
+    assert merged(path, other) == [Merged(1, 1, HERE), Merged(2, 2, HERE), Merged(3, 3)]
+
+
+def test_copies_are_in_the_order_of_their_dates(path: Path, other: Path) -> None:
+    with Store.open(other) as store:
+        store.create_run(make_info(started_unix_s=1_755_000_000.0), [make_point()])
+    assert merged(path, other) == [Merged(1, 1), Merged(3, 2), Merged(2, 3)]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "UPDATE run SET seed = 99 WHERE id = 2",
+        "UPDATE point SET bytes = 9 WHERE id = 3",
+        "DELETE FROM point WHERE id = 4",
+        "DELETE FROM launch WHERE id = 1",
+        "DELETE FROM warning",
+        "UPDATE measurement SET median_ns = 1.0 WHERE id = 7",
+        "DELETE FROM measurement WHERE id = 7",
+        "DELETE FROM measurement_samples WHERE measurement_id = 7",
+        "UPDATE measurement_samples SET elapsed_ns = x'01' WHERE measurement_id = 7",
+    ],
+)
+def test_a_damaged_run_is_left_out(edit: str, path: Path, other: Path) -> None:
+    run_sql(other, edit)
+    assert merged(path, other) == [Merged(1, 1), Merged(2, None, DAMAGED)]
+
+
+def test_a_run_that_is_being_measured_is_left_out(path: Path, other: Path) -> None:
+    with alone(other, 2):
+        assert merged(path, other) == [Merged(1, 1), Merged(2, None, MEASURED)]
+    assert merged(path, other) == [Merged(1, 1, HERE), Merged(2, 2)]
+
+
+def test_all_runs_are_copied_or_none(path: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = merging._copied
+
+    def fails(store: Store, run: Any, tables: Any) -> int:
+        if run["id"] == 2:
+            raise sqlite3.OperationalError("database or disk is full")
+        return copied(store, run, tables)
+
+    monkeypatch.setattr(merging, "_copied", fails)
+    with Store.open(path) as store:
+        with contextlib.suppress(Exception):
+            merge(store, other)
+        assert store.runs() == []
+        monkeypatch.undo()
+        assert merge(store, other) == [Merged(1, 1), Merged(2, 2)]
+
+
+def test_the_file_itself_is_refused(other: Path) -> None:
+    with Store.open(other) as store, pytest.raises(UsageError, match="is the results file itself"):
+        merge(store, other)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (f"PRAGMA user_version = {schema.VERSION + 1}", "written by another version of hockney"),
+        ("PRAGMA application_id = 7", "a database, but not one of hockney"),
+        ("DROP TABLE warning", "it is damaged"),
+    ],
+)
+def test_another_database_is_one_sentence(
+    edit: str, said: str, path: Path, other: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_sql(other, edit)
+    assert execute(["import", str(other), "--store", str(path)]) == 2
+    output = capsys.readouterr().err
+    assert f"results file {other}: {said}" in output
+    assert output.count("\n") == 1
+
+
+def test_the_command_names_what_it_does_not_copy(path: Path, other: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["import", str(other), "--store", str(path)]
+    assert execute(words) == 0
+    assert capsys.readouterr().out.startswith("2 of 2 runs copied. Next: `hockney history --store ")
+    run_sql(other, "UPDATE measurement SET median_ns = 1.0 WHERE id = 7", "UPDATE run SET seed = 7 WHERE id = 1")
+    run_sql(path, "DELETE FROM run")
+    assert execute(words) == 3
+    assert f"{other}: 2 runs not copied, damaged: 1-2\n0 of 2 runs copied." in capsys.readouterr().out
+    for option in (("-t", "tcp"), ("-l", "x"), (str(path.with_name("output.txt")),)):
+        assert execute([*words, *option]) == 2
+        assert "holds runs of hockney" in capsys.readouterr().err
