@@ -13,7 +13,7 @@ from tests.builders import make_info, make_point, run_sql
 from tests.cli.support import fill
 
 from hockney.cli import execute
-from hockney.errors import UsageError
+from hockney.errors import DamagedRowWarning, UsageError
 from hockney.results.store import Store, merging, schema
 from hockney.results.store.lock import alone
 from hockney.results.store.merging import DAMAGED, HERE, MEASURED, Merged, merge
@@ -69,7 +69,6 @@ def test_copies_are_in_the_order_of_their_dates(path: Path, other: Path) -> None
 @pytest.mark.parametrize(
     "edit",
     [
-        "UPDATE run SET seed = 99 WHERE id = 2",
         "UPDATE point SET bytes = 9 WHERE id = 3",
         "DELETE FROM point WHERE id = 4",
         "DELETE FROM launch WHERE id = 1",
@@ -85,6 +84,19 @@ def test_a_damaged_run_is_left_out(edit: str, path: Path, other: Path) -> None:
     assert merged(path, other) == [Merged(1, 1), Merged(2, None, DAMAGED)]
 
 
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ("UPDATE run SET seed = 99 WHERE id = 2", "run 2 is damaged and left out"),
+        ("DELETE FROM run WHERE id = 2", "a run is missing"),
+    ],
+)
+def test_a_lost_run_is_named(edit: str, said: str, path: Path, other: Path) -> None:
+    run_sql(other, edit)
+    with pytest.warns(DamagedRowWarning, match=f"{other}: {said}"):
+        assert merged(path, other) == [Merged(1, 1)]
+
+
 def test_a_run_that_is_being_measured_is_left_out(path: Path, other: Path) -> None:
     with alone(other, 2):
         assert merged(path, other) == [Merged(1, 1), Merged(2, None, MEASURED)]
@@ -94,10 +106,10 @@ def test_a_run_that_is_being_measured_is_left_out(path: Path, other: Path) -> No
 def test_all_runs_are_copied_or_none(path: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied = merging._copied
 
-    def fails(store: Store, run: Any, tables: Any) -> int:
+    def fails(store: Store, other: Store, run: Any) -> int:
         if run["id"] == 2:
             raise sqlite3.OperationalError("database or disk is full")
-        return copied(store, run, tables)
+        return copied(store, other, run)
 
     monkeypatch.setattr(merging, "_copied", fails)
     with Store.open(path) as store:
@@ -135,10 +147,12 @@ def test_the_command_names_what_it_does_not_copy(path: Path, other: Path, capsys
     words = ["import", str(other), "--store", str(path)]
     assert execute(words) == 0
     assert capsys.readouterr().out.startswith("2 of 2 runs copied. Next: `hockney history --store ")
-    run_sql(other, "UPDATE measurement SET median_ns = 1.0 WHERE id = 7", "UPDATE run SET seed = 7 WHERE id = 1")
-    run_sql(path, "DELETE FROM run")
+    run_sql(other, "UPDATE measurement SET median_ns = 1.0 WHERE id = 7")
+    with Store.open(path) as store:
+        store.delete_runs([2])
     assert execute(words) == 3
-    assert f"{other}: 2 runs not copied, damaged: 1-2\n0 of 2 runs copied." in capsys.readouterr().out
+    said = f"{other}: 1 run not copied, here already: 1\n{other}: 1 run not copied, damaged: 2\n0 of 2 runs copied."
+    assert said in capsys.readouterr().out
     for option in (("-t", "tcp"), ("-l", "x"), (str(path.with_name("output.txt")),)):
         assert execute([*words, *option]) == 2
         assert "holds runs of hockney" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hockney.analysis.compare.values import Comparison
@@ -51,16 +51,15 @@ def is_long_enough(history: History) -> bool:
     return any(track.fit.least for track in history.tracks)
 
 
-def _plotted(history: History) -> list[Track]:
-    """The series, if there are few; else that with the largest change of each of the last events."""
-    known = [track for track in history.tracks if len(track.nights) > 1]
-    if len(known) <= _PLOTS_MAX:
-        return known
-    largest = {
-        max(event.changes, key=lambda change: abs(math.log(change.shift.ratio)) if change.shift else 0.0).point
-        for event in history.events[-_PLOTS_MAX:]
-    }
-    return [track for track in known if track.point in largest][:_PLOTS_MAX]
+def _plotted(history: History) -> Sequence[Track]:
+    """The series, if there are few; else those with the largest changes."""
+    if len(history.tracks) <= _PLOTS_MAX:
+        return history.tracks
+
+    def largest(track: Track) -> float:
+        return max(abs(math.log(change.shift.ratio)) for change in track.fit.changes)
+
+    return sorted((track for track in history.tracks if track.fit.changes), key=largest, reverse=True)[:_PLOTS_MAX]
 
 
 def _plot(track: Track) -> Plot:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hockney.errors import UsageError
+from hockney.errors import DamagedRowWarning, UsageError
 from hockney.results.store import opening
 from hockney.results.store.lock import is_measured_now
 from hockney.results.store.rows import Row
@@ -18,7 +17,6 @@ _IDENTITY = ("started_unix_s", "seed", "command", "plan")  # of a run: what stay
 HERE, DAMAGED, MEASURED = "here already", "damaged", "being measured"  # why a run is not copied
 LEFT_OUT = (DAMAGED, MEASURED)  # so that something is missing
 _CHILDREN = ("launch", "point", "warning")
-_Tables = Mapping[str, Sequence[Row]]
 
 
 class Merged(NamedTuple):
@@ -39,17 +37,17 @@ def merge(store: Store, path: Path) -> list[Merged]:
 
 def _merged(store: Store, other: Store) -> Iterator[Merged]:
     known = {_identity(run): run["id"] for run, _ in store._read("SELECT * FROM run")}
-    with other.snapshot():
-        there = other._read("SELECT * FROM run ORDER BY started_unix_s, id")
-    for run, is_sound in there:
-        if is_sound and _identity(run) in known:
+    with other.snapshot():  # names that file in errors
+        there = other._runs()
+    for run in sorted(there, key=lambda row: (row["started_unix_s"], row["id"])):
+        if _identity(run) in known:
             yield Merged(run["id"], known[_identity(run)], HERE)
         elif is_measured_now(other.path, run["id"]):
             yield Merged(run["id"], None, MEASURED)
-        elif not is_sound or (tables := _tables(other, run)) is None:
+        elif not _is_whole(other, run["id"]):
             yield Merged(run["id"], None, DAMAGED)
         else:
-            known[_identity(run)] = _copied(store, run, tables)
+            known[_identity(run)] = _copied(store, other, run)
             yield Merged(run["id"], known[_identity(run)])
 
 
@@ -57,34 +55,31 @@ def _identity(run: Row) -> tuple[object, ...]:
     return tuple(run[name] for name in _IDENTITY)
 
 
-def _tables(other: Store, run: Row) -> _Tables | None:
-    """The rows that belong to a run, measurements with their samples; None if any is damaged or lost."""
-    queries = {table: f"SELECT * FROM {table} WHERE run_id = ? ORDER BY id" for table in _CHILDREN}
-    queries["measurement"] = """SELECT measurement.*, elapsed_ns FROM point JOIN measurement ON point_id = point.id
-        LEFT JOIN measurement_samples ON measurement_id = measurement.id WHERE run_id = ? ORDER BY measurement.id"""
-    with other.snapshot():  # names this file in errors
-        read = {table: other._read(query, run["id"]) for table, query in queries.items()}
-    tables = {table: [row for row, is_sound in found if is_sound] for table, found in read.items()}
-    ids: Counter[Any] = Counter()
-    for row in tables["measurement"]:
-        ids[row["point_id"]] += row["id"]
-    is_whole = (
-        all(len(tables[table]) == len(read[table]) for table in read)
-        and all(sum(row["id"] for row in tables[table]) == run[f"{table}_ids"] for table in _CHILDREN)
-        and all(ids[row["id"]] == row["measurement_ids"] for row in tables["point"])
-        and all(zlib.crc32(row["elapsed_ns"] or b"") == row["samples_crc"] for row in tables["measurement"])
-    )
-    return tables if is_whole else None
+def _is_whole(other: Store, number: int) -> bool:
+    """Whether no row of a run is damaged or lost."""
+    with warnings.catch_warnings(record=True) as damaged:
+        warnings.simplefilter("always", DamagedRowWarning)
+        for read in (other.run, other.points, other.summaries):
+            read(number)
+    return not damaged
 
 
-def _copied(store: Store, run: Row, tables: _Tables) -> int:
+def _copied(store: Store, other: Store, run: Row) -> int:
     """The number of a run's copy."""
     number = store._insert("run", _without(run, *(f"{table}_ids" for table in _CHILDREN)))
-    ids: dict[str, dict[int, int]] = {table: {} for table in tables}
+    ids: dict[str, dict[int, int]] = {table: {} for table in _CHILDREN}
+    with other.snapshot():
+        query = "SELECT * FROM {} WHERE run_id = ? ORDER BY id"
+        rows = {table: other._read(query.format(table), run["id"]) for table in _CHILDREN}
+        measured = other._read(
+            """SELECT measurement.*, elapsed_ns FROM point JOIN measurement ON point_id = point.id
+            JOIN measurement_samples ON measurement_id = measurement.id WHERE run_id = ? ORDER BY measurement.id""",
+            run["id"],
+        )
     for table in _CHILDREN:
-        for row in tables[table]:
+        for row, _ in rows[table]:
             ids[table][row["id"]] = store._insert(table, {**_without(row, "measurement_ids"), "run_id": number})
-    for row in tables["measurement"]:
+    for row, _ in measured:
         parents = {f"{table}_id": ids[table][row[f"{table}_id"]] for table in ("point", "launch")}
         copy = store._insert("measurement", {**_without(row, "elapsed_ns"), **parents})
         store.db.execute("INSERT INTO measurement_samples VALUES (?, ?)", (copy, row["elapsed_ns"]))
