@@ -77,8 +77,10 @@ def history(rng: np.random.Generator, kind: str, step: float = 1.0) -> History:
     seen = np.array([level == max(set(levels), key=levels.count) for level in levels])
     scatter = launches.std(axis=1, ddof=1) / np.sqrt(6)
     paces = np.exp(pace + 0.003 * rng.standard_normal(NIGHTS))
-    columns = (each[seen] for each in (np.exp(launches.mean(axis=1)), scatter, np.exp(floor), paces))
-    return History(*columns, int(seen[:step_at].sum()), step)
+    times, scatter, floors, paces = (
+        each[seen] for each in (np.exp(launches.mean(axis=1)), scatter, np.exp(floor), paces)
+    )
+    return History(times, scatter, floors, paces, int(seen[:step_at].sum()), step)
 
 
 @dataclass(frozen=True)

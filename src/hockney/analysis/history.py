@@ -190,13 +190,14 @@ def _tracks(seen: Mapping[_Key, Sequence[_Seen]]) -> Iterator[Track]:
             if each.definition == figures[-1].definition and (run not in nights or each.weight > nights[run].weight):
                 nights[run] = each
     counts = {key: Counter({name: len(nights) for name, nights in states.items()}) for key, states in by_key.items()}
+    usual = {cpu: main_state(of for key, of in counts.items() if key[0] == cpu) for cpu, _, _ in counts}
     for key, states in by_key.items():
-        usual = main_state(of for other, of in counts.items() if other[0] == key[0])
-        state = usual if usual is not None and counts[key][usual] else main_state([counts[key]])
-        nights = [each.night for each in states[str(state)].values()]
-        elsewhere = len({each.night.run for each in seen[key]} - {each.run for each in nights})
-        fit = changes([each.time_ns.value for each in nights], [each.scatter for each in nights], _machine(nights))
-        yield Track(seen[key][-1].point, key[0], str(state), tuple(nights), elsewhere, fit)
+        chosen = str(usual[key[0]])
+        state = chosen if counts[key][chosen] else str(main_state([counts[key]]))
+        shown = [each.night for each in states[state].values()]
+        elsewhere = len({each.night.run for each in seen[key]} - {each.run for each in shown})
+        fit = changes([each.time_ns.value for each in shown], [each.scatter for each in shown], _machine(shown))
+        yield Track(seen[key][-1].point, key[0], state, tuple(shown), elsewhere, fit)
 
 
 def _machine(nights: Sequence[Night]) -> dict[str, list[float]]:

@@ -13,6 +13,7 @@ from hockney.units import format_bytes, local_time
 
 _MARKS = "ox+*#@%&=$abcdefghijklmnpqrstuvwyz"
 _HEIGHT = 22
+_Drawn = tuple[str, tuple[str, Sequence[tuple[float, float]]]]  # a mark, and its curve with the name
 
 
 def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> list[str]:
@@ -29,9 +30,10 @@ def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> 
         return []
     text = formatter(unit)
     sizes, values = zip(*(point for _, (_, points) in drawn for point in points), strict=True)
-    ticks = {tick: format_bytes(2**tick) for tick in _ticks(sizes)}, {tick: text(10.0**tick) for tick in _ticks(values)}
+    across = {float(tick): format_bytes(2**tick) for tick in _ticks(sizes)}
+    up = {float(tick): text(10.0**tick) for tick in _ticks(values)}
     under = _hidden([curve for _, curve in drawn], (max(values) - min(values)) / _HEIGHT)
-    return [*_drawn(drawn, *ticks), *(_legend(f"Hidden: {'; '.join(under)}.") if under else [])]
+    return [*_drawn(drawn, across, up), *(_legend(f"Hidden: {'; '.join(under)}.") if under else [])]
 
 
 def plot_dates(plot: Plot) -> list[str]:
@@ -43,22 +45,18 @@ def plot_dates(plot: Plot) -> list[str]:
     dates = [date for points in plot.curves.values() for date, _ in points]
     first, span = min(dates), max(1, max(dates) - min(dates))
     rows = [low + (high - low) * row / _HEIGHT for row in range(_HEIGHT + 1)]
-    curves: dict[str, list[tuple[float, float]]] = {
-        name: [(date - first, min(max(value, low), high)) for date, value in points]
-        for name, points in plot.curves.items()
-    }
-    drawn = [("|", ("change", [(mark - first, row) for mark in plot.marks for row in rows]))] if plot.marks else []
-    drawn += reversed(list(zip(_MARKS, curves.items(), strict=False)))
+    drawn: list[_Drawn] = [
+        (mark, (name, [(float(date - first), min(max(value, low), high)) for date, value in points]))
+        for mark, (name, points) in zip(_MARKS, plot.curves.items(), strict=False)
+    ]
+    changes = [(float(mark - first), row) for mark in plot.marks for row in rows]
+    drawn = [*([("|", ("change", changes))] if changes else []), *reversed(drawn)]
     days = {span * step / 4: local_time(first + span * step / 4).partition(" ")[0] for step in range(5)}
     text = formatter(plot.unit)
     return _drawn(drawn, days, {value: text(value) for value in rows[:: _HEIGHT // 4]})
 
 
-def _drawn(
-    drawn: Sequence[tuple[str, tuple[str, Sequence[tuple[float, float]]]]],
-    across: Mapping[float, str],
-    up: Mapping[float, str],
-) -> list[str]:
+def _drawn(drawn: Sequence[_Drawn], across: Mapping[float, str], up: Mapping[float, str]) -> list[str]:
     """The lines of curves, each with its mark, and their legend; the ticks of both axes have texts."""
     import plotext  # 0.4 s
 
