@@ -60,6 +60,20 @@ def test_a_series_that_is_asked_for_is_plotted_beside_the_floor(store: Path, tol
     assert "no change in 1 series over 20 nights" in text
 
 
+def test_imported_outputs_have_a_history(store: Path, told: Told, tmp_path: Path) -> None:
+    for number in range(16):
+        output = tmp_path / f"{number}.txt"
+        time_us = 1.5 * (1 + number % 3 / 100) * (1.2 if number >= 8 else 1)
+        output.write_text(f"# OSU MPI Latency Test v7.2\n# Size       Avg Latency(us)\n8          {time_us:.3f}\n")
+        assert execute(["import", str(output), "-t", "mpi"]) == 0
+    told()
+    code, text, _ = told("pingpong@mpi")
+    assert code == 0
+    assert re.search(r"  pingpong on mpi, 8 B +1.5\d us +1.8\d us  \+[12]\d\.\d % \(.*\)$", text, re.MULTILINE)
+    assert "run 8 -> run 9: no known difference" in text
+    assert "1 change in 1 of 1 series over 16 nights" in text
+
+
 def test_few_nights_have_no_changes_yet(store: Path, told: Told) -> None:
     with Store.open(store) as results:
         for number in range(7):
