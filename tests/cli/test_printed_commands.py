@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.support import Ended, call_here, write_model
+from tests.cli.support import Ended, call_here, fill, write_model
 
 from hockney.cli.commands import COMMANDS
 from hockney.results.store import Store
@@ -57,6 +57,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, sample in FILES.items():
         text = (SAMPLES / sample).read_text(encoding="utf-8")
         (folder / name).write_text(f"{text}# {name}\n" if "bw" in name else text)  # the same twice is refused
+    fill(folder / "nightly.db")
     write_model(folder / "m.toml", 1010)
     write_model(folder / "machine.toml", 1010)
     (folder / "mine.toml").write_text(

@@ -41,10 +41,10 @@ def test_bad_nights_are_no_change_and_hide_none() -> None:
     assert found(times_ns[:30]) == []
 
 
-def test_a_new_level_needs_four_nights_at_the_end_and_seven_in_between() -> None:
+def test_a_new_level_needs_four_nights_at_the_end_and_eight_in_between() -> None:
     for count in range(1, 9):
         assert found(nights((20, 100.0), (count, 150.0))) == [20] * (count >= 4)
-        assert found(nights((20, 100.0), (count, 150.0), (20, 100.0))) == [20, 20 + count] * (count >= 7)
+        assert found(nights((20, 100.0), (count, 150.0), (20, 100.0))) == [20, 20 + count] * (count >= 8)
 
 
 def test_two_levels_far_apart_are_two_changes() -> None:

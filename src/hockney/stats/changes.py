@@ -4,7 +4,7 @@ Levels are fitted with a bounded loss and a penalty for each change, exactly, ov
 Changepoint Detection in the Presence of Outliers, JASA 114, 2019; the recursion over levels: R. Maidstone, T. Hocking,
 G. Rigaill, P. Fearnhead, On Optimal Multiple Changepoint Algorithms for Large Data, Stat. Comput. 27, 2017). A night
 adds at most `_BOUND` squared to the loss, so a new level needs more than `_PENALTY` / `_BOUND` squared nights near it:
-four at the end of the series, seven inside it. Neighbouring nights resemble each other, which the fit does not know:
+four at the end of the series, eight inside it. Neighbouring nights resemble each other, which the fit does not know:
 changes of less than `_LEAST` deviations are merged.
 
 What drifts with the machine is no change: a series may follow the floor or the pace, up to twice as far as these move.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NIGHTS_MIN = 8  # fewer show neither their scatter nor a change
 _BOUND = 3.0  # deviations: a night farther from a level is an outlier of it
-_PENALTY = 30.0
+_PENALTY = 32.0  # for each change; with it about one in 10,000 nights has a false one
 _LEAST = 2.5  # deviations
 _DEVIATION_MIN = 0.01  # less is the scatter of any machine
 WINDOW = 10  # nights on each side of a median, and of a change where its size is found
