@@ -129,6 +129,13 @@ def test_one_run_is_no_history(store: Store) -> None:
         history_of(store)
 
 
+def test_runs_without_a_steady_state_are_one_sentence(store: Store) -> None:
+    for number in range(2):
+        night(store, number, TIMES_NS, unsteady=tuple(TIMES_NS))
+    with pytest.raises(HockneyError, match="no series of these runs was measured in one machine state"):
+        history_of(store)
+
+
 def test_clocks_that_jump_are_named_and_nights_are_in_the_order_of_dates(store: Store) -> None:
     """The clock of the third run was a day late, and that of the last one a year early."""
     dates = [0, 1, -1, 2, 3, 400]

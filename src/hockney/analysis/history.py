@@ -124,6 +124,8 @@ def history_of(store: Store, words: Sequence[str] = (), label: str | None = None
             if not any(selects([word], point) for point in points):
                 raise unknown("pattern or size in these runs", word, sorted({point.pattern for point in points}))
         tracks = tuple(_tracks({key: figures for key, figures in seen.items() if figures}))
+        if not tracks and not words:
+            raise HockneyError("no series of these runs was measured in one machine state: measure it for longer")
         if not tracks:
             raise UsageError(f"no series of these runs is of {' and '.join(words)}: leave one of them out")
         return History(runs, tracks, tuple(_events(store, runs, tracks)))
