@@ -41,13 +41,17 @@ from hockney.errors import Fix
 from hockney.machine.activity import Moment, Program
 from hockney.machine.facts import facts
 from hockney.machine.files import read_toml
+from hockney.measure.bisect import Bisection, Ending, Trial, TrialVerdict
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
 from hockney.model import Point, PointStatus, RunStatus, Warning_
-from hockney.render.json import JSON_VERSION
+from hockney.render.json import JSON_VERSION, _as_json
+from hockney.report.documents.bisection import bisection_json
 from hockney.report.documents.findings import explanation_json
 from hockney.report.findings import WORDING
 from hockney.results.store import Store
+from hockney.stats import Interval
 from hockney.stats.fit import Estimate, LogGP
+from hockney.worker.commits import Commit
 from hockney.worker.libraries import Missing
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -215,6 +219,26 @@ def test_check_of_expectations(tmp_path: Path, read: Read) -> None:
     document = read("check", "--expect", expectations, "last", "--store", path, codes=(1,))
     check_page([document], "check---expect")
     assert [limit["outcome"] for limit in document["limits"]] == ["met", "missed", "met", "inconclusive"]
+
+
+def test_bisect() -> None:
+    """Every kind of comparison, and of end; the commits are described once."""
+    known, unknown = Interval(1.3, 1.25, 1.35, 12, 0.95), Interval(1.1, None, None, 3, None)
+    trials = (
+        Trial("a", "d", TrialVerdict.BAD, known, (1, 2)),
+        Trial("a", "b", TrialVerdict.SKIPPED, reason="it cannot be built"),
+        Trial("a", "c", TrialVerdict.UNDECIDED, unknown, (3, 4)),
+    )
+    ends = [
+        bisection_json(Bisection(ending, trials, ("d", "b", "c")), lambda name: Commit(name, "Jane", "2026-01-02", "x"))
+        for ending in Ending
+    ]
+    documents: Documents = json.loads(json.dumps(ends, default=_as_json))
+    assert [commit["id"] for commit in documents[0]["commits"]] == ["a", "b", "c", "d"]
+    check_page([{"format": "hockney-bisect", "version": JSON_VERSION, **document} for document in documents], "bisect")
+    row = sections()["bisect"]
+    codes = " ".join(each.meaning for each in row)
+    assert [word for kind in (Ending, TrialVerdict) for word in kind if word.value not in codes] == []
 
 
 def test_explain(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:

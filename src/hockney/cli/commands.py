@@ -30,6 +30,7 @@ COMMANDS = {
     "history": "Show series over all runs, and when they changed.",
     "check": "Check for slowdowns against a baseline, or limits in a file.",
     "baseline": "Accept a run as the baseline of checks, or say which is.",
+    "bisect": "Find the commit that made a pattern slower, or faster.",
     "predict": "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
     "export": "Write a run as CSV, JSON, Parquet or OSU text.",
     "import": "Store the outputs of other benchmarks as a run.",

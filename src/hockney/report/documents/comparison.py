@@ -15,7 +15,7 @@ from hockney.report.commands import command_line, fix_text, typed
 from hockney.report.document import Block, Column, Sentence, Table
 from hockney.report.notes import SHORT_NOTE
 from hockney.report.words import NOTHING, SHORT_MARK, readable_name
-from hockney.stats import CONFIDENCE
+from hockney.stats import CONFIDENCE, Estimate
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
 NOTES_MAX = 3  # on a screen
@@ -103,9 +103,15 @@ def change_text(alike: Range, *, by_factor: bool) -> str:
     ratio = alike.ratio
     if ratio is None:
         return NOTHING
-    text, bound = (_factor_text, _factor) if by_factor else (change_percent, _bound_text)
     if all(change.is_exact for change in alike.changes):
+        text = _factor_text if by_factor else change_percent
         return " to ".join(dict.fromkeys(map(text, (ratio.low, ratio.high))))
+    return interval_text(ratio, by_factor=by_factor)
+
+
+def interval_text(ratio: Estimate, *, by_factor: bool) -> str:
+    """`+8.0 % (+6.1 to +14)`, `x16.1 (15.8 to 16.4)`."""
+    text, bound = (_factor_text, _factor) if by_factor else (change_percent, _bound_text)
     return f"{text(ratio.value)} ({bound(ratio.low)} to {bound(ratio.high)})"
 
 

@@ -1,0 +1,183 @@
+"""`hockney bisect`: the commit that made a pattern slower."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import platform
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hockney.cli.common import command, count_of, duration_option, quiet_option
+from hockney.cli.run import run
+from hockney.errors import ExitCode, UsageError
+from hockney.render.json import print_json
+from hockney.render.streams import remark
+
+if TYPE_CHECKING:
+    from hockney.measure.plan import Plan
+    from hockney.suites import Suite
+    from hockney.worker.catalogue import Catalogue
+    from hockney.worker.commits import Commit, Repository
+    from hockney.worker.points import RunOptions
+
+# The options of `hockney run` that a pattern may have here.
+_OF_RUN = {"what", "transport", "ranks", "sizes", "options", "precision", "time_s", "hosts", "cpus", "timeout_s"}
+_PREFIX = re.compile(r"\$PREFIX\b|\$\{PREFIX\}")
+_TIME_S = 120.0  # of one comparison, unless it is certain before
+_BUILD_LIMIT_S = 3600.0
+
+
+@command(
+    "bisect",
+    example="""hockney bisect --good v5.0.1 --bad HEAD --repo ~/src/openmpi --build './build.sh $COMMIT $PREFIX' -- \
+pingpong --bytes 64K -t 'mpi@$PREFIX'""",
+)
+@click.option("--good", metavar="COMMIT", required=True, help="An older commit, to which others are compared.")
+@click.option("--bad", metavar="COMMIT", default="HEAD", help="A commit that is slower, or faster. [default: HEAD]")
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path),
+    default=Path(),
+    metavar="FOLDER",
+    help="The git repository, which is only read. [default: this folder]",
+)
+@click.option(
+    "--build",
+    required=True,
+    metavar="COMMAND",
+    help="Runs in a checkout of $COMMIT and installs it in $PREFIX; quote it: '…'.",
+)
+@duration_option("--build-limit", "build_limit_s", help="Time limit of a build. [default: 1h]")
+@click.option(
+    "--jobs",
+    type=count_of("jobs", 64),
+    metavar="NUMBER",
+    help="Build so many commits side by side. [default: 1]",
+)
+@quiet_option
+@click.argument("pattern", metavar="-- PATTERN [OPTION]…", nargs=-1, required=True, type=click.UNPROCESSED)
+def bisect(
+    good: str,
+    bad: str,
+    repo: Path,
+    build: str,
+    build_limit_s: float | None,
+    jobs: int | None,
+    quiet: bool,
+    pattern: tuple[str, ...],
+    *,
+    as_json: bool,
+    store: Path | None,
+) -> int:
+    """Find the commit that made a pattern slower, or faster.
+
+    Builds commits, compares each with the good one in alternation until that is certain, and names the first bad one.
+    PATTERN has options of `run`, and $PREFIX where it names the library; --time limits a comparison. Given again, the
+    command goes on where it was.
+    """
+    from hockney.cli.measuring import measuring
+    from hockney.measure.bisect import CommitJudge, Ending, Trial, search
+    from hockney.render.text import say, show
+    from hockney.report.documents.bisection import bisection_document, bisection_json, trial_sentence
+    from hockney.worker.catalogue import load
+    from hockney.worker.commits import Builder, Repository, builds_folder
+
+    words = ["mpi@$PREFIX" if word == "mpi@" else word for word in pattern]  # what a shell leaves of one not quoted
+    _refuse_without_prefix(build, words)
+    repository = Repository(repo)
+    older, newer = repository.commit(good), repository.commit(bad)
+    _refuse_unordered(repository, older, newer)
+    builder = Builder(repository, build, build_limit_s or _BUILD_LIMIT_S, builds_folder())
+    _read_pattern(words, builder.prefix(older.id))  # mistyped options are refused before anything is built
+    builder.retry([older.id, newer.id])  # without them nothing can be found
+    if repository.is_dirty:
+        remark(f"{repo} has uncommitted changes: they are part of no commit, so they are not measured.")
+    commit_of = functools.cache(repository.commit)
+
+    def told(trial: Trial) -> None:
+        if not quiet:
+            (remark if as_json else say)(trial_sentence(trial, commit_of))
+
+    with measuring("bisect", store, load(()), quiet=True) as lab:
+        about = (builder.key, older.id, newer.id, platform.node(), str(lab.store.path.resolve()), *words)
+        kept = builder.folder / f"{hashlib.sha256(chr(0).join(about).encode()).hexdigest()[:24]}-verdicts.json"
+        judge = CommitJudge(builder, lab, _plans(words, lab.catalogue), told, kept, jobs or 1)
+        found = search(repository, older.id, newer.id, judge)
+    if found.ending in (Ending.NO_CHANGE, Ending.CONTRADICTED):
+        kept.unlink(missing_ok=True)
+    if as_json:
+        print_json("bisect", bisection_json(found, commit_of))
+    else:
+        show(bisection_document(found, commit_of))
+    return ExitCode.DONE if found.ending is Ending.FOUND else ExitCode.INCOMPLETE
+
+
+# ---- what the words mean --------------------------------------------------------------------------------------------
+
+
+def _refuse_without_prefix(build: str, words: Sequence[str]) -> None:
+    if not _PREFIX.search(build):
+        raise UsageError(
+            "--build has no $PREFIX, the folder to install in: write for example --build './build.sh $COMMIT $PREFIX', "
+            "in single quotes"
+        )
+    if not any(map(_PREFIX.search, words)):
+        raise UsageError(
+            "the pattern has no $PREFIX, so it would measure the same library for each commit: write for example "
+            "-t 'mpi@$PREFIX', in single quotes"
+        )
+
+
+def _refuse_unordered(repository: Repository, older: Commit, newer: Commit) -> None:
+    if older.id == newer.id:
+        raise UsageError(f"--good and --bad are the same commit {older.short}: name an older one with --good")
+    if not repository.has_in(older.id, newer.id):
+        raise UsageError(
+            f"--bad {newer.short} does not contain --good {older.short}: exchange them if it is older (faster ones "
+            f"are found, too), or give --good what `git merge-base {older.short} {newer.short}` prints"
+        )
+
+
+def _read_pattern(words: Sequence[str], prefix: Path) -> tuple[Suite, RunOptions]:
+    """The suite and the options that the words mean for what is installed in a folder. Raises UsageError."""
+    from hockney.cli.run_options import find_suite, read_limits, read_options
+    from hockney.stats.sequence import VALUES_MIN
+
+    params = [param for param in run.params if param.name in _OF_RUN]
+    typed = [_PREFIX.sub(lambda _: str(prefix), word) for word in words]
+    given = click.Command("run", params=params).make_context("hockney run", typed).params
+    given["hosts"] = given["hosts"] or ("local",)  # also in a batch job: its hosts are used only if named
+    given["time_s"] = given["time_s"] or _TIME_S
+    given["launches"] = VALUES_MIN  # at least; certainty decides
+    options = read_options({"refine": False, **given})
+    suite = find_suite(",".join(given["what"]), on_hosts=bool(options.placement.hosts))
+    return suite, replace(options, limits=read_limits(suite, given))
+
+
+def _plans(words: Sequence[str], catalogue: Catalogue) -> Callable[[Path], Plan]:
+    """Makes the plan that measures what is installed in a folder."""
+    from hockney.measure.bisect import LibraryUnusable
+    from hockney.measure.plan import make_plan, refuse_empty
+
+    def plan_on(prefix: Path) -> Plan:
+        suite, options = _read_pattern(words, prefix)
+        try:
+            catalogue.select(options.transports)
+        except UsageError as error:
+            raise LibraryUnusable(str(error)) from error
+        plan = make_plan(suite, options, catalogue)
+        refuse_empty(plan)
+        if len(plan.points) > 1:
+            raise UsageError(
+                f"a search follows one series, and this pattern has {len(plan.points)}: name one pattern, transport, "
+                "size (--bytes) and number of ranks (-n)"
+            )
+        return plan
+
+    return plan_on
