@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.support import call_here, write_model
+from tests.truth.bisections import BUILD as LIBRARY_BUILD
+from tests.truth.bisections import mpi_is_here, write_library
 from tests.worker.test_commits import Written
 
 PATTERN = ("--", "pingpong", "--bytes", "8", "--time", "20s", "-t", "sim@$PREFIX/model.toml")
@@ -82,31 +83,12 @@ def test_without_a_change_there_is_nothing_to_look_for(written: Written, tmp_pat
     )
 
 
+@pytest.mark.skipif(not mpi_is_here(), reason="there is no Open MPI of the system here")
 def test_an_mpi_that_was_built_is_measured(written: Written, tmp_path: Path) -> None:
     """A delay before each send makes it several times as slow."""
-    mpicc, mpiexec = shutil.which("mpicc.openmpi"), shutil.which("mpiexec.openmpi")
-    if mpicc is None or mpiexec is None:
-        pytest.skip("there is no Open MPI of the system here")
-    source, script = written.folder / "delay.c", written.folder / "build.sh"
-    script.write_text(
-        f"set -e; mkdir $PREFIX/bin $PREFIX/lib; {mpicc} -O2 -shared -fPIC -o $PREFIX/lib/delay.so delay.c\n"
-        f'echo "#!/bin/sh\\nexec {mpicc} \\"\\$@\\"" >$PREFIX/bin/mpicc\n'
-        f'echo "#!/bin/sh\\nexec {mpiexec} -x LD_PRELOAD=$PREFIX/lib/delay.so \\"\\$@\\"" >$PREFIX/bin/mpiexec\n'
-        "chmod +x $PREFIX/bin/*\n"
-    )
-    commits = []
-    for number in range(2):
-        source.write_text(
-            "#include <mpi.h>\n#include <time.h>\n"
-            "int MPI_Send(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c)\n{\n"
-            "    struct timespec at;\n"
-            f"    for (int left = {10 if number == 0 else 3000}; left > 0; left--)"
-            " clock_gettime(CLOCK_MONOTONIC, &at);\n"
-            "    return PMPI_Send(b, n, t, to, tag, c);\n}\n"
-        )
-        commits.append(written.commit(str(number))[:10])
+    commits = [commit[:10] for commit in write_library(written, [10, 3000])]
     pattern = ("--", "pingpong", "--bytes", "8", "--time", "60s", "-t", "mpi@")
-    done = bisect(tmp_path, "--good", commits[0], build="sh build.sh # in $PREFIX", pattern=pattern)
+    done = bisect(tmp_path, "--good", commits[0], build=LIBRARY_BUILD, pattern=pattern)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{commits[1]} is the first slower commit: x" in done.stdout
 
