@@ -1,6 +1,6 @@
-"""Rates of `hockney bisect`; `python -m tests.truth.bisections 20` searches 20 histories of 64 commits, and 1,000 more.
+"""Rates of `hockney bisect`; `python -m tests.truth.bisections 20` searches 20 histories of 64 commits, and 2,000 more.
 
-The 1,000 are made up: noise with long tails and outliers, and builds that fail. The 20 are real repositories of a small
+The 2,000 are made up: noise with long tails and outliers, and builds that fail. The 20 are real repositories of a small
 library, which is preloaded into the jobs of an MPI and delays each send, from one commit on for longer.
 """
 
@@ -76,22 +76,24 @@ def _real(folder: Path, rng: random.Random) -> bool:
     return found_at == [planted_at] and document["ending"] == "found" and len(compared) <= 9
 
 
-def _made_up(count: int, rng: random.Random) -> None:
+def _made_up(count: int, failing: float, rng: random.Random) -> None:
+    """Search histories some of whose builds fail, and print the ends."""
     ends: Counter[str] = Counter()
     for _ in range(count):
         first, factor = rng.randint(1, _COMMITS), rng.choice((1.1, 1.3, 2.0, 0.8))
-        broken = {commit for commit in range(1, _COMMITS) if rng.random() < 0.1}
+        broken = {commit for commit in range(1, _COMMITS) if rng.random() < failing}
         judge = MadeUp(noisy(rng, rng.choice((0.01, 0.03, 0.05)), planted((first, factor))), broken=broken)
         end = found(judge)
         is_right = str(first) in end.candidates or not end.candidates
         ends[end.ending.value if is_right else "WRONG"] += 1
         ends["in at most 9 comparisons"] += end.ending is Ending.FOUND and judge.count <= 9
-    print(f"{count} made-up histories, a tenth of whose builds fail: {dict(ends)}")
+    print(f"{count} made-up histories, {failing:.0%} of whose builds fail: {dict(ends)}")
 
 
 def main() -> None:
     rng, count = random.Random(), int(sys.argv[1])
-    _made_up(1000, rng)
+    for failing in (0.0, 0.1):
+        _made_up(1000, failing, rng)
     right = 0
     for _ in range(count):
         with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hockney.cli.common import command, count_of, duration_option, quiet_option
+from hockney.cli.common import command, count_of, duration_option
 from hockney.cli.run import run
 from hockney.errors import ExitCode, UsageError
 from hockney.render.json import print_json
@@ -60,7 +60,6 @@ pingpong --bytes 64K -t 'mpi@$PREFIX'""",
     metavar="NUMBER",
     help="Build so many commits side by side. [default: 1]",
 )
-@quiet_option
 @click.argument("pattern", metavar="-- PATTERN [OPTION]…", nargs=-1, required=True, type=click.UNPROCESSED)
 def bisect(
     good: str,
@@ -69,7 +68,6 @@ def bisect(
     build: str,
     build_limit_s: float | None,
     jobs: int | None,
-    quiet: bool,
     pattern: tuple[str, ...],
     *,
     as_json: bool,
@@ -91,8 +89,7 @@ def bisect(
     words = ["mpi@$PREFIX" if word == "mpi@" else word for word in pattern]  # what a shell leaves of one not quoted
     _refuse_without_prefix(build, words)
     repository = Repository(repo)
-    older, newer = repository.commit(good), repository.commit(bad)
-    _refuse_unordered(repository, older, newer)
+    older, newer = _ends(repository, good, bad)
     builder = Builder(repository, build, build_limit_s or _BUILD_LIMIT_S, builds_folder())
     _read_pattern(words, builder.prefix(older.id))  # mistyped options are refused before anything is built
     builder.retry([older.id, newer.id])  # without them nothing can be found
@@ -101,8 +98,7 @@ def bisect(
     commit_of = functools.cache(repository.commit)
 
     def told(trial: Trial) -> None:
-        if not quiet:
-            (remark if as_json else say)(trial_sentence(trial, commit_of))
+        (remark if as_json else say)(trial_sentence(trial, commit_of))
 
     with measuring("bisect", store, load(()), quiet=True) as lab:
         about = (builder.key, older.id, newer.id, platform.node(), str(lab.store.path.resolve()), *words)
@@ -134,7 +130,8 @@ def _refuse_without_prefix(build: str, words: Sequence[str]) -> None:
         )
 
 
-def _refuse_unordered(repository: Repository, older: Commit, newer: Commit) -> None:
+def _ends(repository: Repository, good: str, bad: str) -> tuple[Commit, Commit]:
+    older, newer = repository.commit(good), repository.commit(bad)
     if older.id == newer.id:
         raise UsageError(f"--good and --bad are the same commit {older.short}: name an older one with --good")
     if not repository.has_in(older.id, newer.id):
@@ -142,6 +139,7 @@ def _refuse_unordered(repository: Repository, older: Commit, newer: Commit) -> N
             f"--bad {newer.short} does not contain --good {older.short}: exchange them if it is older (faster ones "
             f"are found, too), or give --good what `git merge-base {older.short} {newer.short}` prints"
         )
+    return older, newer
 
 
 def _read_pattern(words: Sequence[str], prefix: Path) -> tuple[Suite, RunOptions]:
