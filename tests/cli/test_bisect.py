@@ -58,6 +58,14 @@ def test_the_commit_is_found_and_given_again_the_command_measures_nothing(writte
     runs = json.loads(call_here(tmp_path, "runs", "--json").stdout)["runs"]
     assert len(runs) == 2 * len(document["trials"]) == 2 * len(trials)
     assert {f"bisect-{commits[7]}", f"bisect-{commits[0]}"} <= {run["label"] for run in runs}
+    (kept,) = (tmp_path / "builds").glob("*-verdicts.json")
+    verdicts = json.loads(kept.read_text())
+    kept.write_text(json.dumps(verdicts[:-1]))  # as it was before the last comparison
+    assert bisect(tmp_path, "--good", commits[0], "--jobs", "3").returncode == 0
+    assert len(json.loads(call_here(tmp_path, "runs", "--json").stdout)["runs"]) == len(runs) + 2
+    kept.write_text("[1]")
+    assert bisect(tmp_path, "--good", commits[0], "--jobs", "3").returncode == 0
+    assert len(json.loads(kept.read_text())) == len(verdicts)
 
 
 def test_a_faster_commit_next_to_one_that_cannot_be_built_is_a_range(written: Written, tmp_path: Path) -> None:

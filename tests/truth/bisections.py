@@ -40,7 +40,7 @@ def write_library(written: Written, reads: list[int]) -> list[str]:
         """printf '#!/bin/sh\\nexec mpiexec.openmpi -x LD_PRELOAD=%s "$@"\\n' $preloaded >$PREFIX/bin/mpiexec\n"""
         "chmod +x $PREFIX/bin/*\n"
     )
-    commits = []
+    commits: list[str] = []
     for count in reads:
         (written.folder / "delay.c").write_text(
             "#include <mpi.h>\n#include <time.h>\n"

@@ -185,7 +185,7 @@ class CommitJudge:
     _known: dict[tuple[str, str, bool], Trial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with suppress(OSError, ValueError, TypeError, KeyError):  # there is none, or it was damaged
+        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):  # there is none, or it was damaged
             rows = json.loads(self.kept.read_text(encoding="utf-8"))
             trials = [(row.pop("again"), _trial_of(row)) for row in rows]
             self._known = {(trial.base, trial.new, again): trial for again, trial in trials}
