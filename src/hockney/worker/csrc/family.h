@@ -35,6 +35,10 @@ typedef struct hk_family {
 
     /* Start the ranks of a job and call hk_rank_main on each. Returns the exit code of this process. */
     int (*start)(const hk_args_t *args, int argc, char **argv);
+
+    /* Answer with the library's control variables whose names begin with one of the prefixes (up to NULL; none: all),
+     * without a job. Optional: absent means that there is no such library. */
+    hk_status_t (*variables)(char **prefixes, int fd);
 } hk_family_t;
 
 /* Each executable links exactly one family. */

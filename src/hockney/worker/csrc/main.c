@@ -23,7 +23,7 @@ static const char usage[] =
     "       worker -t tcp -n RANKS --rank 0 --listen HOST | --rank R --join HOST:PORT [--here RANKS] [--interface "
     "NAME]\n"
     "       worker -t sim -n RANKS --model FILE [--seed N]\n"
-    "       worker --describe | --fits | --version\n"
+    "       worker --describe | --fits | --version | --variables [PREFIX…]\n"
     "Commands are read from standard input, one a line: hello, measure, floor, quit (docs/protocol.md).\n";
 
 static int refuse_start(const char *what, const char *culprit)
@@ -133,6 +133,12 @@ int main(int argc, char **argv)
         }
         if (strcmp(argv[i], "--fits") == 0) {
             return hk_fits(stdin, STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
+        }
+        if (strcmp(argv[i], "--variables") == 0) {
+            if (hk_family.variables == NULL) {
+                return refuse_start("has no library with control variables: the family", hk_family.name);
+            }
+            return hk_family.variables(argv + i + 1, STDOUT_FILENO) == HK_OK ? HK_EXIT_OK : HK_EXIT_FAILED;
         }
         if (strcmp(argv[i], "--version") == 0) {
             printf("hockney worker %s, family %s\n", HK_WORKER_VERSION, hk_family.name);

@@ -58,6 +58,9 @@ bool hk_mpi_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p);
 /* The library's name and version and, in brackets, the component that transfers the bytes. */
 void hk_mpi_name(char *name_p, size_t room);
 
+/* `--variables` of family.h. */
+hk_status_t hk_mpi_variables(char **prefixes, int fd);
+
 hk_status_t hk_mpi_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes);
 hk_status_t hk_mpi_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes);
 hk_status_t hk_mpi_probe(hk_ctx_t *ctx, int peer, bool *is_there_p);

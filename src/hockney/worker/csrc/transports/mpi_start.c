@@ -101,4 +101,4 @@ static int mpi_start(const hk_args_t *args, int argc, char **argv)
     return exit_code;
 }
 
-const hk_family_t hk_family = {.name = "mpi", .start = mpi_start};
+const hk_family_t hk_family = {.name = "mpi", .start = mpi_start, .variables = hk_mpi_variables};
