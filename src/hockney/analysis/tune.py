@@ -1,0 +1,357 @@
+"""From proved cells to rules, and from rules to the files that libraries read.
+
+A cell is one operation on a number of ranks with one size. Neighbouring sizes with one winner become one rule, which
+ends at the sizes that were measured. Everything else keeps the library's own choice.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import statistics
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hockney.errors import UsageError
+from hockney.model import Point
+from hockney.stats.sequence import chance_above, chance_below, interval
+from hockney.units import format_bytes
+from hockney.worker.settings import DEFAULT, Choice
+
+GAIN_MIN = 1.05
+"""A smaller gain keeps the default."""
+
+
+@dataclass(frozen=True)
+class RaceCell:
+    """A proved cell: how many times as fast the winner is as the default, with its interval. Sizes are in bytes."""
+
+    operation: str
+    ranks: int
+    bytes: int
+    winner: Choice = DEFAULT
+    gain: tuple[float, float, float] = (1.0, 1.0, 1.0)  # low, value, high
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether the gain is certain and large enough to be written."""
+        low, value, _ = self.gain
+        return self.winner != DEFAULT and low > 1 and value >= GAIN_MIN
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One winner for messages of `least` to `most` bytes, and its gains at the sizes that were measured there."""
+
+    operation: str
+    ranks: int
+    least: int
+    most: int
+    winner: Choice
+    gains: tuple[tuple[float, float, float], ...]
+
+    def __str__(self) -> str:
+        values = sorted(value for _, value, _ in self.gains)
+        span = f"{values[0]:.2f}x" if len(values) == 1 else f"{values[0]:.2f}x to {values[-1]:.2f}x"
+        worst = min(low for low, _, _ in self.gains)
+        sizes = format_bytes(self.least) + (f" to {format_bytes(self.most)}" if self.most > self.least else "")
+        return (
+            f"{self.operation}, {self.ranks} ranks, {sizes}: {self.winner.name}, {span} as fast (at least {worst:.2f}x)"
+        )
+
+
+def rules_of(cells: Iterable[RaceCell]) -> list[Rule]:
+    """The rules of cells, by operation, ranks and size."""
+    rules: list[Rule] = []
+    before: RaceCell | None = None
+    for cell in sorted(cells, key=lambda cell: (cell.operation, cell.ranks, cell.bytes)):
+        key = (cell.operation, cell.ranks, cell.winner)
+        if cell.is_rule:
+            goes_on = before is not None and before.is_rule and (before.operation, before.ranks, before.winner) == key
+            last = rules.pop() if goes_on else Rule(cell.operation, cell.ranks, cell.bytes, cell.bytes, cell.winner, ())
+            rules.append(Rule(*key[:2], last.least, cell.bytes, cell.winner, (*last.gains, cell.gain)))
+        before = cell
+    return rules
+
+
+# ---- the race --------------------------------------------------------------------------------------------------------
+
+_ALPHA = 0.05
+_ALIKE = 1.02  # a smaller difference is not worth measuring, nor a second rule
+Ratios = Mapping[tuple[int, Point], Sequence[float]]  # times of the default's, one of each launch, by choice from 1 on
+
+
+class Referee:
+    """Says after each launch who leaves which point: with few launches that is wrong of one entry in 20 at most.
+
+    A choice leaves if it is certainly not 5 % faster than the default, or not 2 % faster than the best one. The best
+    one leaves when nobody else is left and its gain is certain, among all entries.
+    """
+
+    def __init__(self, choices: Sequence[Choice], points: int) -> None:
+        self.ratios: Ratios = {}
+        self._choices, self._left = choices, set[tuple[int, Point]]()
+        self._chance = _ALPHA / max(1, points * len(choices))
+
+    def decide(self, ratios: Ratios) -> set[tuple[int, Point]]:
+        """The entries that have left."""
+        self.ratios = ratios
+        for point, values in self._by_point().items():
+            launches = max(map(len, values.values()))
+            there = [n for n in values if len(values[n]) == launches and (n, point) not in self._left]
+            best = min(there, key=lambda n: statistics.median(values[n]), default=0)
+            for number in there:
+                rivals = [own / its for own, its in zip(values[number], values[best], strict=True)]
+                is_beaten = number != best and chance_above(rivals, 1 / _ALIKE) <= _ALPHA
+                if is_beaten or chance_above(values[number], 1 / GAIN_MIN) <= _ALPHA:
+                    self._left.add((number, point))
+            if there == [best] and chance_below(values[best], 1) <= self._chance:
+                self._left.add((best, point))
+        return self._left
+
+    def cells(self, without: Collection[Choice] = ()) -> list[RaceCell]:
+        """The winner of each point, of those that may win. It keeps that of the size before, if that is as good."""
+        cells, before = list[RaceCell](), dict[tuple[str, int], Choice]()
+        for point, values in sorted(self._by_point().items(), key=lambda item: item[0].bytes):
+            curve = point.pattern, point.ranks
+            of = {
+                choice: cell
+                for choice, cell in ((self._choices[n - 1], self._cell(n, point, values[n])) for n in values)
+                if cell.is_rule and choice not in without
+            }
+            best = max(of, key=lambda choice: of[choice].gain[1], default=DEFAULT)
+            kept = before.get(curve, DEFAULT)
+            if kept in of and of[kept].gain[1] * _ALIKE >= of[best].gain[1]:
+                best = kept
+            before[curve] = best
+            cells.append(of.get(best, RaceCell(*curve, point.bytes)))
+        return cells
+
+    def _cell(self, number: int, point: Point, ratios: Sequence[float]) -> RaceCell:
+        time = interval(ratios, 2 * self._chance)
+        gain = (1 / time.high if time.high else 0.0, 1 / time.value, 1 / time.low if time.low else float("inf"))
+        return RaceCell(point.pattern, point.ranks, point.bytes, self._choices[number - 1], gain)
+
+    def _by_point(self) -> dict[Point, dict[int, Sequence[float]]]:
+        found: dict[Point, dict[int, Sequence[float]]] = {}
+        for (number, point), values in self.ratios.items():
+            if values:
+                found.setdefault(point, {})[number] = values
+        return found
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RuleFiles:
+    """The content of files by what follows the name that the user gives, and the variables that make a job read them.
+
+    `{file}` in a variable stands for that name. The first file has the comments.
+    """
+
+    texts: Mapping[str, str]
+    environment: Mapping[str, str]
+
+    def variables(self, name: str) -> dict[str, str]:
+        """The variables of a job, once the files are there."""
+        return {variable: value.replace("{file}", name) for variable, value in self.environment.items()}
+
+
+def rule_files(
+    kind: str, rules: Sequence[Rule], head: Sequence[str], trees: Mapping[str, dict[str, Any]] | None = None
+) -> RuleFiles:
+    """The files for a kind of library. `head`: lines about machine, date and versions.
+
+    `trees`: MPICH's own rules (settings.selection_trees). Raises UsageError for an operation whose rules cannot be
+    written for that library.
+    """
+    comments = "".join(f"# {line}\n" for line in (*head, "", *map(str, rules)))
+    limits = [rule for rule in rules if rule.winner.is_threshold]
+    if limits or kind == "intel":
+        settings = _environment_of(limits) if limits else _of_intel(rules)
+        return RuleFiles({"": comments + _exports(settings)}, settings)
+    if kind == "openmpi":
+        rules_text, environment = _of_openmpi(rules), _RULES_OF_OPENMPI
+        return RuleFiles({"": comments + rules_text}, environment)
+    files = {f".{number}.json": tree for number, tree in enumerate(_of_mpich(rules, trees or {}).values(), 1)}
+    environment = {name: f"{{file}}{suffix}" for name, suffix in zip(trees or {}, files, strict=True)}
+    texts = {suffix: json.dumps(tree, indent=1) + "\n" for suffix, tree in files.items()}
+    return RuleFiles({"": comments + _exports(environment)} | texts, environment)
+
+
+def can_be_ruled(kind: str, operation: str) -> str:
+    """Why no rules can be written for an operation; empty if they can."""
+    if operation in _REFUSED.get(kind, {}):
+        return _REFUSED[kind][operation]
+    known = {"openmpi": _OPENMPI.keys(), "mpich": _MPICH.keys()}.get(kind, {operation})
+    return "" if operation in known else "its rules files have no sizes for it"
+
+
+def _exports(environment: Mapping[str, str]) -> str:
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+
+
+def _environment_of(rules: Sequence[Rule]) -> dict[str, str]:
+    """Thresholds: one value for all sizes."""
+    merged: dict[str, str] = {}
+    for rule in rules:
+        for name, value in rule.winner.environment.items():
+            if merged.setdefault(name, value) != value:
+                raise UsageError(f"{name} would need two values, {merged[name]} and {value}: tune one pattern alone")
+    return merged
+
+
+def _grouped(rules: Iterable[Rule]) -> dict[str, dict[int, list[Rule]]]:
+    """By operation and ranks."""
+    grouped: dict[str, dict[int, list[Rule]]] = {}
+    for rule in rules:
+        grouped.setdefault(rule.operation, {}).setdefault(rule.ranks, []).append(rule)
+    return grouped
+
+
+# ---- Open MPI: coll_tuned's dynamic rules, version 1, which 4 and 5 read ---------------------------------------------
+
+# The number of each operation (COLLTYPE in coll_base_functions.h), and whether its size is that of all ranks' blocks.
+_OPENMPI = {
+    "allgather": (0, True),
+    "allgatherv": (1, False),
+    "allreduce": (2, False),
+    "alltoall": (3, True),
+    "barrier": (6, False),
+    "bcast": (7, False),
+    "gather": (9, True),
+    "reduce": (11, False),
+    "reduce_scatter": (12, True),
+    "reduce_scatter_block": (13, True),
+}
+_RULES_OF_OPENMPI = {
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{file}",
+}
+_REFUSED = {
+    "openmpi": {
+        "scatter": "Open MPI chooses by an argument that only the root has to give, so ranks could choose differently"
+    },
+    "mpich": dict.fromkeys(
+        ("gather", "scatter"), "MPICH chooses by the number of elements, so a rule would not fit other types"
+    ),
+}
+_OWN = "0 0 0"  # the library's own choice
+
+
+def _of_openmpi(rules: Sequence[Rule]) -> str:
+    """A list holds up to the next number of ranks, so an empty one follows each: a rule is of its own number alone."""
+    lines = [f"{len(_grouped(rules))} # operations"]
+    for operation, by_ranks in _grouped(rules).items():
+        number, is_of_all = _OPENMPI[operation]
+        counts = sorted({0, *by_ranks, *(ranks + 1 for ranks in by_ranks)})
+        lines += [f"{number} # {operation}", f"{len(counts)} # numbers of ranks"]
+        for ranks in counts:
+            ends = {0: _OWN}  # from a size on
+            for rule in by_ranks.get(ranks, ()):
+                factor = ranks if is_of_all else 1
+                ends |= {rule.least * factor: rule.winner.word, rule.most * factor + 1: _OWN}
+            lines += [f"{ranks} {len(ends)} # ranks, sizes: bytes, algorithm, fan-out, segment"]
+            lines += [f"{size} {choice}" for size, choice in sorted(ends.items())]
+    return "".join(f"{line}\n" for line in lines)
+
+
+# ---- MPICH: a tree of conditions, of which the first that holds is followed ------------------------------------------
+
+Tree = dict[str, Any]
+_COMMUTATIVE = ("is_commutative=no", "is_commutative=yes")
+_ANY_OPERATOR = (("is_op_built_in=no", "is_op_built_in=yes"), _COMMUTATIVE, ("count<pow2", "count=any"))
+# The condition for the size of a message, and those that MPICH's own rules make for reductions: where the first of a
+# pair holds, its own choice stays.
+_MPICH: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
+    **dict.fromkeys(("bcast", "alltoall"), ("avg_msg_size", ())),
+    **dict.fromkeys(("allreduce", "reduce"), ("avg_msg_size", _ANY_OPERATOR)),
+    **dict.fromkeys(("allgather", "allgatherv"), ("total_msg_size", ())),
+    **dict.fromkeys(("reduce_scatter", "reduce_scatter_block"), ("total_msg_size", (_COMMUTATIVE,))),
+}
+
+
+def _of_mpich(rules: Sequence[Rule], trees: Mapping[str, Tree]) -> dict[str, Tree]:
+    """The trees with the rules added. Above the algorithms a rule needs the composition that uses them alone."""
+    added: dict[str, Tree] = json.loads(json.dumps(trees))
+    for layer, tree in added.items():
+        for operation, by_ranks in _grouped(rules).items():
+            parent = tree[f"collective={operation}"]
+            own = parent.pop("comm_type=intra") if "comm_type=intra" in parent else None
+            if own is None:
+                raise UsageError(f"MPICH's own rules for {operation} are not known")
+            is_upper = "CH4" in layer
+            split: Tree = {}
+            for ranks, of_ranks in sorted(by_ranks.items()):
+                split.setdefault(f"comm_size<={ranks - 1}", own)
+                split[f"comm_size<={ranks}"] = _with_rules(own, of_ranks, _flat(own) if is_upper else None)
+            split["comm_size=any"] = own
+            tree[f"collective={operation}"] = {"comm_type=intra": split, **parent}
+    return added
+
+
+def _flat(tree: Tree) -> str:
+    """The composition of communicators without nodes, which is the algorithm below it: the last one."""
+    key = list(tree)[-1]
+    return key if key.startswith("composition=") else _flat(tree[key])
+
+
+def _with_rules(own: Tree, rules: Sequence[Rule], composition: str | None) -> Tree:
+    """A subtree for the rules' number of ranks. Conditions of communicators stay above those of messages.
+
+    MPICH evaluates the former once for each communicator. Those of its size are decided here: within a message's
+    conditions `comm_size<8` would also hold for 8.
+    """
+    ranks = rules[0].ranks
+    if not any(key.startswith(("comm_", "is_node_consecutive")) for key in own):
+        return _by_size(own, rules, composition)
+    kept: Tree = {}
+    for key, below in own.items():
+        holds = _size_holds(key, ranks)
+        if holds is not False:
+            kept["comm_size=any" if holds else key] = _with_rules(below, rules, composition)
+        if holds:
+            break
+    return kept
+
+
+def _size_holds(key: str, ranks: int) -> bool | None:
+    """Whether a condition for the communicator's size holds; None for any other condition."""
+    if key == "comm_size=pow2":
+        return ranks & (ranks - 1) == 0
+    if key == "comm_size=any":
+        return True
+    for sign, margin in (("comm_size<=", 0), ("comm_size<", 1)):
+        if key.startswith(sign) and key[len(sign) :].isdecimal():
+            return ranks <= int(key[len(sign) :]) - margin
+    return None
+
+
+def _by_size(own: Tree, rules: Sequence[Rule], composition: str | None) -> Tree:
+    size, exceptions = _MPICH[rules[0].operation]
+    factor = rules[0].ranks if size == "total_msg_size" else 1
+    chosen: Tree = {}
+    for rule in rules:
+        if rule.least > 0:
+            chosen.setdefault(f"{size}<={rule.least * factor - 1}", own)
+        leaf: Tree = {}
+        for word in reversed((composition or rule.winner.word).split("/")):
+            leaf = {word: leaf}
+        for exception, otherwise in reversed(exceptions):
+            leaf = {exception: own, otherwise: leaf}
+        chosen[f"{size}<={rule.most * factor}"] = leaf
+    return {**chosen, f"{size}=any": own}
+
+
+# ---- Intel MPI: one variable for each operation ----------------------------------------------------------------------
+
+
+def _of_intel(rules: Sequence[Rule]) -> dict[str, str]:
+    chosen: dict[str, str] = {}
+    for rule in rules:
+        (name,) = rule.winner.environment
+        one = f"{rule.winner.word}:{rule.least}-{rule.most}@{rule.ranks}-{rule.ranks}"
+        chosen[name] = f"{chosen[name]};{one}" if name in chosen else one
+    return chosen

@@ -1,0 +1,189 @@
+"""Rules from cells, and files from rules, read as the libraries' sources read them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hockney.analysis.tune import RaceCell, Rule, can_be_ruled, rule_files, rules_of
+from hockney.errors import UsageError
+from hockney.worker.settings import Choice
+
+RING, TREE = Choice("ring", "4", {"X": "4"}), Choice("tree", "5", {"X": "5"})
+SURE = (1.2, 1.3, 1.4)
+SIZES = [0, 1, 7, 8, 9, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 1 << 20]
+
+
+def test_neighbours_with_one_winner_are_one_rule_and_doubt_ends_it() -> None:
+    cells = [
+        RaceCell("bcast", 4, 8, RING, SURE),
+        RaceCell("bcast", 4, 512, RING, (1.5, 1.6, 1.7)),
+        RaceCell("bcast", 4, 64, RING, SURE),
+        RaceCell("bcast", 4, 4096, RING, (0.99, 1.3, 1.7)),  # not certain
+        RaceCell("bcast", 4, 8192, RING, (1.01, 1.04, 1.07)),  # too small
+        RaceCell("bcast", 4, 16384, RING, SURE),
+        RaceCell("bcast", 4, 32768, TREE, SURE),
+        RaceCell("bcast", 4, 65536),
+        RaceCell("bcast", 8, 65536, TREE, SURE),
+        RaceCell("allreduce", 8, 8, TREE, SURE),
+    ]
+    assert [(each.operation, each.ranks, each.least, each.most, each.winner) for each in rules_of(cells)] == [
+        ("allreduce", 8, 8, 8, TREE),
+        ("bcast", 4, 8, 512, RING),
+        ("bcast", 4, 16384, 16384, RING),
+        ("bcast", 4, 32768, 32768, TREE),
+        ("bcast", 8, 65536, 65536, TREE),
+    ]
+    assert str(rules_of(cells)[1]) == "bcast, 4 ranks, 8 B to 512 B: ring, 1.30x to 1.60x as fast (at least 1.20x)"
+
+
+RULES = [
+    Rule("allgather", 3, 64, 512, RING, (SURE,)),
+    Rule("bcast", 4, 8, 64, RING, (SURE,)),
+    Rule("bcast", 4, 512, 512, TREE, (SURE,)),
+    Rule("bcast", 5, 0, 4096, TREE, (SURE,)),
+    Rule("bcast", 8, 64, 64, RING, (SURE,)),
+]
+
+
+def wanted(operation: str, ranks: int, size: int) -> str | None:
+    of = [
+        each.winner.word
+        for each in RULES
+        if each.operation == operation and each.ranks == ranks and each.least <= size <= each.most
+    ]
+    return of[0] if of else None
+
+
+def test_open_mpi_finds_each_rule_and_nothing_else() -> None:
+    """As coll_tuned_dynamic_file.c and coll_tuned_dynamic_rules.c do it."""
+    rules = [replace(rule, winner=Choice("", f"{rule.winner.word} 2 8192")) for rule in RULES]
+    files = rule_files("openmpi", rules, ["a # head"])
+    (text,) = files.texts.values()
+    assert text.startswith("# a # head\n#")
+    assert files.variables("/a/file")["OMPI_MCA_coll_tuned_dynamic_rules_filename"] == "/a/file"
+    numbers = iter(int(word) for word in re.sub("#.*", "", text).split())
+    tables: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+    for _ in range(next(numbers)):
+        table = tables.setdefault(next(numbers), [])
+        for _ in range(next(numbers)):
+            ranks, count = next(numbers), next(numbers)
+            entries = [[next(numbers) for _ in range(4)] for _ in range(count)]
+            table.append((ranks, [(size, algorithm) for size, algorithm, _, _ in entries]))
+            assert {tuple(more) for _, algorithm, *more in entries if algorithm} <= {(2, 8192)}
+    assert next(numbers, None) is None
+    assert all(sizes[0][0] == 0 for table in tables.values() for _, sizes in table)
+    for operation, number in (("allgather", 0), ("bcast", 7)):
+        for ranks in range(1, 20):
+            sizes = [entry for count, entry in tables[number] if count <= ranks][-1]
+            for size in SIZES:
+                total = size * ranks if operation == "allgather" else size
+                found = [algorithm for least, algorithm in sizes if least <= total][-1]
+                assert str(found or None) == str(wanted(operation, ranks, size)), (operation, ranks, size)
+
+
+UPPER, LOWER = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE", "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
+OF_BCAST = {
+    "comm_size<8": {
+        "comm_hierarchy=parent": {"avg_msg_size<=0": {"algorithm=A": {}}, "avg_msg_size=any": {"algorithm=B": {}}},
+        "comm_hierarchy=any": {"avg_msg_size=any": {"algorithm=C": {}}},
+    },
+    "comm_size=pow2": {"avg_msg_size<512": {"algorithm=D": {}}, "avg_msg_size=any": {"algorithm=E": {}}},
+    "comm_size=any": {"algorithm=F": {}},
+}
+TREES: dict[str, Any] = {
+    LOWER: {
+        "collective=bcast": {"comm_type=intra": OF_BCAST, "comm_type=inter": {"algorithm=G": {}}},
+        "collective=allgather": {"comm_type=intra": {"total_msg_size<=64": {"algorithm=H": {}}, "algorithm=I": {}}},
+    },
+    UPPER: {
+        "collective=bcast": {
+            "comm_type=intra": {
+                "comm_hierarchy=parent": {
+                    "comm_size<8": {"composition=J": {}},
+                    "comm_size=any": {"composition=K": {}},
+                },
+                "comm_hierarchy=any": {"composition=L": {}},
+            }
+        },
+        "collective=allgather": {"comm_type=intra": {"composition=M": {}}},
+    },
+}
+
+
+def followed(tree: dict[str, Any], ranks: int, size: int, hierarchy: str) -> str:
+    """The leaf that MPICH gets to: the first condition that holds (csel.c)."""
+    key = next(key for key in tree if _holds(key, ranks, size, hierarchy))
+    if key.startswith(("algorithm=", "composition=")):
+        return key
+    if "msg_size" in key:
+        assert "comm_" not in str(tree[key]), "MPICH would evaluate it otherwise below a message's condition"
+    return followed(tree[key], ranks, size, hierarchy)
+
+
+def _holds(key: str, ranks: int, size: int, hierarchy: str) -> bool:
+    value = {"comm_size": ranks, "avg_msg_size": size, "total_msg_size": size * ranks}
+    if match := re.fullmatch(r"(\w+)<(=?)(\d+)", key):
+        return value[match[1]] < int(match[3]) + bool(match[2])
+    if key == "comm_size=pow2":
+        return ranks in (1, 2, 4, 8, 16)
+    if key.startswith(("algorithm=", "composition=")):
+        return True
+    return key.endswith("=any") or key in ("comm_type=intra", f"comm_hierarchy={hierarchy}")
+
+
+def test_mpich_finds_each_rule_and_its_own_choice_everywhere_else() -> None:
+    rules = [
+        Rule(r.operation, r.ranks, r.least, r.most, Choice("", f"algorithm={r.winner.word}"), r.gains) for r in RULES
+    ]
+    files = rule_files("mpich", rules, ["head"], TREES)
+    trees = {name: json.loads(files.texts[value.removeprefix("{file}")]) for name, value in files.environment.items()}
+    flat = {"bcast": "composition=L", "allgather": "composition=M"}
+    for operation in flat:
+        old, new = ({name: tree[name][f"collective={operation}"] for name in tree} for tree in (TREES, trees))
+        assert new[LOWER].get("comm_type=inter") == old[LOWER].get("comm_type=inter")
+        for ranks in range(1, 20):
+            for size in SIZES:
+                for hierarchy in ("parent", "node"):
+                    at = (ranks, size, hierarchy)
+                    word = wanted(operation, ranks, size)
+                    lower, upper = followed(new[LOWER], *at), followed(new[UPPER], *at)
+                    assert lower == (f"algorithm={word}" if word else followed(old[LOWER], *at)), at
+                    assert upper == (flat[operation] if word else followed(old[UPPER], *at)), at
+
+
+def test_what_mpich_cannot_do_with_every_operator_stays_its_own_choice() -> None:
+    rule = Rule("allreduce", 2, 8, 64, Choice("", "algorithm=X"), (SURE,))
+    own: dict[str, Any] = {"algorithm=OWN": {}}
+    trees = {LOWER: {"collective=allreduce": {"comm_type=intra": own}}}
+    (_, text) = rule_files("mpich", [rule], [], trees).texts.values()
+    chosen = json.loads(text)["collective=allreduce"]["comm_type=intra"]["comm_size<=2"]["avg_msg_size<=64"]
+    built_in = chosen["is_op_built_in=yes"]
+    assert chosen["is_op_built_in=no"] == built_in["is_commutative=no"] == own
+    assert built_in["is_commutative=yes"] == {"count<pow2": own, "count=any": {"algorithm=X": {}}}
+
+
+def test_intel_mpi_gets_one_variable_for_each_operation() -> None:
+    of_bcast = [rule for rule in RULES if rule.operation == "bcast"]
+    files = rule_files("intel", of_bcast, ["head"])
+    assert files.environment == {"X": "4:8-64@4-4;5:512-512@4-4;5:0-4096@5-5;4:64-64@8-8"}
+    assert files.texts[""].endswith("export X='4:8-64@4-4;5:512-512@4-4;5:0-4096@5-5;4:64-64@8-8'\n")
+
+
+def test_a_threshold_has_one_value() -> None:
+    low, high = (Choice(f"T={n}", n, {"T": n}, is_threshold=True) for n in ("1", "2"))
+    one = Rule("pingpong", 2, 8, 64, low, (SURE,))
+    assert rule_files("openmpi", [one], []).texts[""].endswith("export T=1\n")
+    with pytest.raises(UsageError, match="T would need two values, 1 and 2"):
+        rule_files("openmpi", [one, Rule("pingpong", 2, 512, 512, high, (SURE,))], [])
+
+
+def test_operations_whose_rules_would_be_wrong() -> None:
+    assert "only the root has to give" in can_be_ruled("openmpi", "scatter")
+    assert "number of elements" in can_be_ruled("mpich", "gather")
+    assert can_be_ruled("openmpi", "scan") == "its rules files have no sizes for it"
+    assert not any(can_be_ruled(kind, "allreduce") for kind in ("openmpi", "mpich", "intel"))
