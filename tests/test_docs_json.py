@@ -34,6 +34,7 @@ from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.expect import Outcome
 from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, OffLine, Parameters
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
+from hockney.analysis.tune import Rule
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
 from hockney.cli.schemas import FORMATS, Key, schema, sections
@@ -43,6 +44,7 @@ from hockney.machine.facts import facts
 from hockney.machine.files import read_toml
 from hockney.measure.bisect import Bisection, Ending, Trial, TrialVerdict
 from hockney.measure.doctor import Checkup, FloorSeen, PairFigures
+from hockney.measure.tune import Contest, Tuned
 from hockney.model import Point, PointStatus, RunStatus, Warning_
 from hockney.render.json import JSON_VERSION, _as_json
 from hockney.report.documents.bisection import bisection_json
@@ -53,6 +55,7 @@ from hockney.stats import Interval
 from hockney.stats.fit import Estimate, LogGP
 from hockney.worker.commits import Commit
 from hockney.worker.libraries import Missing
+from hockney.worker.settings import Choice
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "json.md").read_text(encoding="utf-8")
@@ -392,6 +395,26 @@ def test_delete_and_a_dry_run(tmp_path: Path, read: Read) -> None:
     check_page([document], "run---dry-run")
     assert rows
     assert not (tmp_path / "none.db").exists()
+
+
+def test_tune(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("tune", "allreduce", "-t", "mpi@openmpi-4", "-n", "2", "--bytes", "64")
+    choice = Choice("ring", "4 0 0")
+    rule = Rule("allreduce", 2, 64, 64, choice, ((2.0, 2.1, 2.2),))
+    compared(tmp_path / "c.db")
+    with Store.open(tmp_path / "c.db") as store:
+        proof = compare_runs(store, 1, 2)
+
+    def tune(contest: Contest, *_: object) -> Tuned:
+        contest.left_out["allreduce", choice] = "it hangs"
+        return Tuned([rule], contest.files([rule]), proof)
+
+    monkeypatch.setattr("hockney.measure.tune.tune", tune)
+    proved = read(*words, "--store", tmp_path / "r.db", codes=(1, 3))
+    assert proved["proof"]["base"] == 1
+    monkeypatch.setattr("hockney.measure.tune.tune", lambda *_: Tuned([]))
+    nothing = read(*words, "--store", tmp_path / "r.db")
+    check_page([read(*words, "--dry-run"), {**proved, "proof": {}}, nothing], "tune")
 
 
 def test_report(tmp_path: Path, read: Read) -> None:

@@ -31,6 +31,7 @@ COMMANDS = {
     "check": "Check for slowdowns against a baseline, or limits in a file.",
     "baseline": "Accept a run as the baseline of checks, or say which is.",
     "bisect": "Find the commit that made a pattern slower, or faster.",
+    "tune": "Find settings of an MPI library that are faster than its defaults, and write them as its rules.",
     "predict": "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
     "export": "Write a run as CSV, JSON, Parquet or OSU text.",
     "import": "Store the outputs of other benchmarks as a run.",

@@ -1,0 +1,96 @@
+"""A race of settings as a document and as JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from hockney.analysis.compare.values import Verdict
+from hockney.analysis.tune import GAIN_MIN, Rule
+from hockney.machine.facts import facts
+from hockney.measure.tune import HIDDEN, Contest, Tuned
+from hockney.report.document import Block, Column, Item, Sentence, Table, Title
+from hockney.report.documents.comparison import comparison_document, comparison_json
+from hockney.report.words import machine_text
+from hockney.units import counted, format_bytes, format_duration_s
+from hockney.version import __version__
+
+
+def head_lines(contest: Contest, command: str, now_s: float) -> list[str]:
+    """The first comments of a rules file."""
+    day = time.strftime("%Y-%m-%d", time.localtime(now_s))
+    return [f"{contest.library.name}, {day}, hockney {__version__}: {command}", machine_text(facts())]
+
+
+def contest_document(contest: Contest) -> Iterator[Block]:
+    """The choices, and the time."""
+    for pattern, choices in contest.choices.items():
+        yield Title(f"{pattern} on {contest.library.name}: {counted(len(choices), 'choice')} beside the default")
+        yield Sentence(", ".join(choice.name for choice in choices))
+    points, limits = contest.plan.points, contest.plan.limits
+    share = "two thirds of it for the race, one for the proof"
+    yield Sentence(f"{counted(len(points), 'point')}, at most {format_duration_s(limits.time_s)}: {share}.")
+
+
+def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Iterator[Block]:
+    """The rules, what was left out, and the proof."""
+    if tuned.rules:
+        columns: list[Column | str] = [
+            "operation",
+            Column("ranks", right=True),
+            "sizes",
+            "faster with",
+            Column("gain (at least)", right=True),
+        ]
+        yield Table(columns, [_row(rule) for rule in tuned.rules])
+    else:
+        yield Sentence(
+            f"Nothing is certainly {(GAIN_MIN - 1) * 100:.0f} % faster than the defaults of {contest.library.name}: "
+            "keep them."
+        )
+    for (pattern, choice), why in contest.left_out.items():
+        yield Item(f"left out: {pattern} with {choice.name}: {why}")
+    if tuned.proof is not None:
+        yield Title("Proof: the default (base) against the rules (new), also between the sizes of the race")
+        yield from comparison_document(tuned.proof, everything=False)
+        slower = tuned.proof.counts[Verdict.SLOWER]
+        hidden = f"a slowdown up to {(HIDDEN - 1) * 100:.0f} % could hide"
+        yield Sentence(f"{slower or 'Nothing'} slower ({hidden}){': nothing is written' if slower else ''}.")
+    if written is not None:
+        yield Sentence(f"Wrote {written}. Use it: {_how(contest, tuned, written)}")
+
+
+def _row(rule: Rule) -> list[str]:
+    sizes = format_bytes(rule.least) + (f" to {format_bytes(rule.most)}" if rule.most > rule.least else "")
+    values = sorted({f"{value:.2f}x" for _, value, _ in rule.gains})
+    least = min(low for low, _, _ in rule.gains)
+    gain = f"{' to '.join(dict.fromkeys((values[0], values[-1])))} ({least:.2f}x)"
+    return [rule.operation, str(rule.ranks), sizes, rule.winner.name, gain]
+
+
+def _how(contest: Contest, tuned: Tuned, written: str) -> str:
+    assert tuned.files is not None
+    if contest.library.kind == "openmpi" and not any(rule.winner.is_threshold for rule in tuned.rules):
+        return " ".join(f"export {name}={value}" for name, value in tuned.files.variables(written).items())
+    return f". {written}"
+
+
+def tune_json(contest: Contest, tuned: Tuned | None) -> dict[str, Any]:
+    """Everything; without `tuned` the choices alone."""
+    found: dict[str, Any] = {
+        "library": contest.library.name,
+        "choices": {name: [choice.name for choice in choices] for name, choices in contest.choices.items()},
+        "points": contest.plan.points,
+        "time_s": contest.plan.limits.time_s,
+    }
+    if tuned is None:
+        return found
+    names = ("operation", "ranks", "least", "most", "gains")
+    return found | {
+        "rules": [{name: getattr(rule, name) for name in names} | {"choice": rule.winner.name} for rule in tuned.rules],
+        "left_out": [
+            {"pattern": name, "choice": choice.name, "reason": why} for (name, choice), why in contest.left_out.items()
+        ],
+        "proof": comparison_json(tuned.proof) if tuned.proof is not None else None,
+    }

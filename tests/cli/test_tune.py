@@ -1,0 +1,180 @@
+"""`hockney tune`: a real library with planted faults reads its files; its times are made up."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.analysis.compare.made import add_run
+from tests.shared import made_once
+
+from hockney.analysis.tune import Rule, RuleFiles
+from hockney.cli import execute
+from hockney.cli.tune import write_all
+from hockney.errors import ExitCode, HockneyError
+from hockney.measure import tune as racing
+from hockney.measure.interleave import Decide, Entry, Look
+from hockney.measure.recorder import Lab
+from hockney.measure.run import Variant
+from hockney.worker.catalogue import TransportInfo
+from hockney.worker.libraries import MPI
+from hockney.worker.settings import Choice
+
+SOURCE = Path(__file__).with_name("planted_rules.c")
+RING, TOO_SLOW, CRASHES, WRONG = (f"{number} 0 0" for number in (4, 1, 5, 6))
+Tune = Callable[..., tuple[int, str, Path]]
+
+
+def chosen(variant: Variant, size: int) -> str:
+    """The word that the rules file of a variant has for a size among two ranks."""
+    name = variant.environment.get("OMPI_MCA_coll_tuned_dynamic_rules_filename")
+    if name is None:
+        return "0 0 0"
+    lists = re.split(r"^(\d+) \d+ # ranks.*\n", Path(name).read_text(), flags=re.MULTILINE)
+    of_two = [text for ranks, text in zip(lists[1::2], lists[2::2], strict=True) if int(ranks) <= 2][-1]
+    return [line.partition(" ")[2] for line in of_two.splitlines() if int(line.partition(" ")[0]) <= size][-1]
+
+
+def measured(ratio_of: Callable[[str, int], float], looks: list[int]) -> Callable[..., list[int]]:
+    """In place of measuring: runs whose launches have these times over the default's, with a scatter of 1 %."""
+
+    def measure(variants: Sequence[Variant], lab: Lab, decide: Decide) -> list[int]:
+        rng = np.random.default_rng(len(looks))
+        points = variants[0].plan.points
+        true = {
+            (number, point): ratio_of(chosen(variant, point.bytes), point.bytes)
+            for number, variant in enumerate(variants[1:], 1)
+            for point in points
+        }
+        ratios: dict[Entry, list[float]] = {entry: [] for entry in true}
+        left: set[Entry] = set()
+        for launch in range(60):
+            for entry in true.keys() - left:
+                ratios[entry].append(true[entry] * float(np.exp(0.01 * rng.standard_normal())))
+            left |= set(decide(Look((), ratios)))
+            looks.append(launch)
+            if left == true.keys():
+                break
+        of_base = dict.fromkeys(points, 1000.0)
+        times = [of_base, *({p: 1000.0 * true[n, p] for p in points} for n in range(1, len(variants)))]
+        plan = variants[0].plan.as_json()
+        return [add_run(lab.store, each, launches=10, scatter=0.002, plan=plan, suite="x") for each in times]
+
+    return measure
+
+
+@pytest.fixture
+def tune(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Tune:
+    """Calls it for four algorithms of Open MPI; gives the exit code, all output, and the file to write."""
+    (mpi,) = [found for found in MPI()[0] if found.id.startswith("mpi@openmpi-4")]
+
+    def make(folder: Path) -> None:
+        library = folder / "planted.so"
+        subprocess.run([*mpi.recipe.compiler, "-O1", "-fPIC", "-shared", SOURCE, "-o", library], check=True)
+
+    all_of = racing.algorithms
+
+    def four(transport: TransportInfo, operation: str, bytes_max: int) -> list[Choice]:
+        return [
+            each for each in all_of(transport, operation, bytes_max) if each.word in (RING, TOO_SLOW, CRASHES, WRONG)
+        ]
+
+    monkeypatch.setattr(racing, "algorithms", four)
+    monkeypatch.setenv("LD_PRELOAD", str(made_once(tmp_path_factory, "planted-rules", make) / "planted.so"))
+
+    def call(sizes: str, *words: str) -> tuple[int, str, Path]:
+        output = tmp_path / "rules.conf"
+        more = ("--bytes", sizes, "--quiet", "--write", str(output), "--store", str(tmp_path / "r.db"), *words)
+        code = execute(["tune", "allreduce", "-t", "mpi@openmpi-4", "-n", "2", *more])
+        shown = capsys.readouterr()
+        return code, shown.out + shown.err, output
+
+    return call
+
+
+def test_the_fast_algorithm_becomes_a_rule_where_it_is_fast_and_faults_are_named(
+    tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ratio_of(word: str, size: int) -> float:
+        return {RING: 0.7 if 64 <= size <= 1024 else 0.97, TOO_SLOW: 1.4}.get(word, 1.0)
+
+    looks: list[int] = []
+    monkeypatch.setattr(racing, "_measured", measured(ratio_of, looks))
+    monkeypatch.setenv("HK_CRASHES", CRASHES)
+    monkeypatch.setenv("HK_WRONG", WRONG)
+    code, said, output = tune("16,64,1024,4096")
+    assert code == ExitCode.INCOMPLETE, said
+    assert re.search(r"^allreduce +2 +64 B to 1 KiB +ring +1\.4\dx", said, re.MULTILINE), said
+    assert re.search(r"left out: allreduce with segmented_ring: .*(SIGABRT|signal 6)", said, re.IGNORECASE), said
+    assert "left out: allreduce with rabenseifner: " in said
+    assert "Nothing slower (a slowdown up to 3 % could hide)." in said
+    text = output.read_text()
+    assert text.startswith("# Open MPI 4.1.4, 20")
+    assert "# allreduce, 2 ranks, 64 B to 1 KiB: ring, 1.4" in text
+    assert "\n2 3 # ranks, sizes: bytes, algorithm, fan-out, segment\n0 0 0 0\n64 4 0 0\n1025 0 0 0\n3 1 #" in text
+
+
+def test_rules_that_are_slower_between_the_sizes_of_the_race_are_not_written(
+    tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ratio_of(word: str, size: int) -> float:
+        return {RING: 0.7 if size in (64, 1024) else 1.5}.get(word, 1.0)
+
+    monkeypatch.setattr(racing, "_measured", measured(ratio_of, []))
+    code, said, output = tune("64,1024")
+    assert code == ExitCode.WORSE, said
+    assert "1 slower (a slowdown up to 3 % could hide): nothing is written." in said
+    assert not output.exists()
+
+
+def test_nothing_is_written_without_a_gain(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(racing, "_measured", measured(lambda word, _: {RING: 0.97}.get(word, 1.0), []))
+    code, said, output = tune("64,1024")
+    assert (code, output.exists()) == (ExitCode.DONE, False)
+    assert "Nothing is certainly 5 % faster than the defaults of Open MPI 4.1.4: keep them." in said
+
+
+def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = Rule("allreduce", 2, 64, 64, Choice("ring", RING), ((2.0, 2.1, 2.2),))
+    monkeypatch.setattr(racing, "_race", lambda *_: [rule])
+    monkeypatch.setenv("OMPI_MCA_coll", "^tuned")
+    code, said, output = tune("64")
+    assert (code, output.exists()) == (ExitCode.INCOMPLETE, False)
+    assert "hockney: Open MPI 4.1.4 ignores rules for allreduce: " in said
+
+
+@pytest.mark.parametrize(
+    ("what", "words", "sentence"),
+    [
+        ("scatter", ("-t", "mpi@openmpi-4"), "only the root has to give, so ranks could choose differently; leave it"),
+        ("allreduce", ("-t", "shm"), "shm cannot be tuned: choose an MPI"),
+        ("allreduce", ("-t", "mpi"), "tune one library at a time"),
+        ("allreduce", ("-t", "mpi@openmpi-4", "-n", "4096"), "there is nothing to tune: "),
+        ("nonsense", ("-t", "mpi@openmpi-4"), "unknown suite or pattern 'nonsense'"),
+    ],
+)
+def test_what_cannot_be_tuned(
+    capsys: pytest.CaptureFixture[str], what: str, words: tuple[str, ...], sentence: str
+) -> None:
+    assert execute(["tune", what, *words]) == ExitCode.USAGE
+    assert sentence in capsys.readouterr().err
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    files = RuleFiles({"": "export A={file}.1.json\n", ".1.json": "{}\n"}, {"A": "{file}.1.json"})
+    (tmp_path / "a").mkdir()
+    write_all(tmp_path / "a" / "rules", files)
+    assert (tmp_path / "a" / "rules").read_text() == f"export A={tmp_path}/a/rules.1.json\n"
+    (tmp_path / "b" / ".rules.part").mkdir(parents=True)  # so the last file cannot be written
+    with pytest.raises(HockneyError, match="cannot write"):
+        write_all(tmp_path / "b" / "rules", files)
+    assert [path.name for path in (tmp_path / "b").iterdir()] == [".rules.part"]
