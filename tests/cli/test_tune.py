@@ -22,7 +22,7 @@ from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.worker.catalogue import TransportInfo
 from hockney.worker.libraries import MPI
-from hockney.worker.settings import Choice
+from hockney.worker.settings import Choice, algorithms
 
 SOURCE = Path(__file__).with_name("planted_rules.c")
 RING, TOO_SLOW, CRASHES, WRONG = (f"{number} 0 0" for number in (4, 1, 5, 6))
@@ -39,11 +39,11 @@ def chosen(variant: Variant, size: int) -> str:
     return [line.partition(" ")[2] for line in of_two.splitlines() if int(line.partition(" ")[0]) <= size][-1]
 
 
-def measured(ratio_of: Callable[[str, int], float], looks: list[int]) -> Callable[..., list[int]]:
+def measured(ratio_of: Callable[[str, int], float], most: int = 60) -> Callable[..., list[int]]:
     """In place of measuring: runs whose launches have these times over the default's, with a scatter of 1 %."""
 
     def measure(variants: Sequence[Variant], lab: Lab, decide: Decide) -> list[int]:
-        rng = np.random.default_rng(len(looks))
+        rng = np.random.default_rng()
         points = variants[0].plan.points
         true = {
             (number, point): ratio_of(chosen(variant, point.bytes), point.bytes)
@@ -52,11 +52,10 @@ def measured(ratio_of: Callable[[str, int], float], looks: list[int]) -> Callabl
         }
         ratios: dict[Entry, list[float]] = {entry: [] for entry in true}
         left: set[Entry] = set()
-        for launch in range(60):
+        for _ in range(most):
             for entry in true.keys() - left:
                 ratios[entry].append(true[entry] * float(np.exp(0.01 * rng.standard_normal())))
             left |= set(decide(Look((), ratios)))
-            looks.append(launch)
             if left == true.keys():
                 break
         of_base = dict.fromkeys(points, 1000.0)
@@ -81,11 +80,11 @@ def tune(
         library = folder / "planted.so"
         subprocess.run([*mpi.recipe.compiler, "-O1", "-fPIC", "-shared", SOURCE, "-o", library], check=True)
 
-    all_of = racing.algorithms
-
     def four(transport: TransportInfo, operation: str, bytes_max: int) -> list[Choice]:
         return [
-            each for each in all_of(transport, operation, bytes_max) if each.word in (RING, TOO_SLOW, CRASHES, WRONG)
+            each
+            for each in algorithms(transport, operation, bytes_max)
+            if each.word in (RING, TOO_SLOW, CRASHES, WRONG)
         ]
 
     monkeypatch.setattr(racing, "algorithms", four)
@@ -107,8 +106,7 @@ def test_the_fast_algorithm_becomes_a_rule_where_it_is_fast_and_faults_are_named
     def ratio_of(word: str, size: int) -> float:
         return {RING: 0.7 if 64 <= size <= 1024 else 0.97, TOO_SLOW: 1.4}.get(word, 1.0)
 
-    looks: list[int] = []
-    monkeypatch.setattr(racing, "_measured", measured(ratio_of, looks))
+    monkeypatch.setattr(racing, "_measured", measured(ratio_of))
     monkeypatch.setenv("HK_CRASHES", CRASHES)
     monkeypatch.setenv("HK_WRONG", WRONG)
     code, said, output = tune("16,64,1024,4096")
@@ -129,7 +127,7 @@ def test_rules_that_are_slower_between_the_sizes_of_the_race_are_not_written(
     def ratio_of(word: str, size: int) -> float:
         return {RING: 0.7 if size in (64, 1024) else 1.5}.get(word, 1.0)
 
-    monkeypatch.setattr(racing, "_measured", measured(ratio_of, []))
+    monkeypatch.setattr(racing, "_measured", measured(ratio_of))
     code, said, output = tune("64,1024")
     assert code == ExitCode.WORSE, said
     assert "1 slower (a slowdown up to 3 % could hide): nothing is written." in said
@@ -137,10 +135,18 @@ def test_rules_that_are_slower_between_the_sizes_of_the_race_are_not_written(
 
 
 def test_nothing_is_written_without_a_gain(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(racing, "_measured", measured(lambda word, _: {RING: 0.97}.get(word, 1.0), []))
+    monkeypatch.setattr(racing, "_measured", measured(lambda word, _: {RING: 0.97}.get(word, 1.0)))
     code, said, output = tune("64,1024")
     assert (code, output.exists()) == (ExitCode.DONE, False)
     assert "Nothing is certainly 5 % faster than the defaults of Open MPI 4.1.4: keep them." in said
+
+
+def test_too_few_launches_say_so(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(racing, "_measured", measured(lambda word, _: {RING: 0.5}.get(word, 1.0), most=4))
+    code, said, output = tune("64,1024")
+    assert (code, output.exists()) == (ExitCode.INCOMPLETE, False)
+    assert re.search(r"allreduce: 4 launches, but certainty takes \d+; give more --time", said), said
+    assert "keep them" not in said
 
 
 def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:

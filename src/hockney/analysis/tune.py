@@ -6,6 +6,7 @@ ends at the sizes that were measured. Everything else keeps the library's own ch
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import statistics
@@ -15,7 +16,7 @@ from typing import Any
 
 from hockney.errors import UsageError
 from hockney.model import Point
-from hockney.stats.sequence import chance_above, chance_below, interval
+from hockney.stats.sequence import chance_above, chance_below, interval, wins_needed
 from hockney.units import format_bytes
 from hockney.worker.settings import DEFAULT, Choice
 
@@ -109,6 +110,11 @@ class Referee:
             if there == [best] and chance_below(values[best], 1) <= self._chance:
                 self._left.add((best, point))
         return self._left
+
+    def launches(self) -> tuple[int, int]:
+        """How many launches there were, and how many it takes to be certain of anything."""
+        needed = next(count for count in itertools.count(1) if wins_needed(count, self._chance) <= count)
+        return max(map(len, self.ratios.values()), default=0), needed
 
     def cells(self, without: Collection[Choice] = ()) -> list[RaceCell]:
         """The winner of each point, of those that may win. It keeps that of the size before, if that is as good."""

@@ -106,7 +106,7 @@ def exit_code_of(contest: Contest, tuned: Tuned) -> ExitCode:
     counts = tuned.proof.counts if tuned.proof is not None else {}
     if counts.get(Verdict.SLOWER):
         return ExitCode.WORSE
-    return ExitCode.INCOMPLETE if contest.left_out or counts.get(Verdict.INCONCLUSIVE) else ExitCode.DONE
+    return ExitCode.DONE if contest.is_whole and not counts.get(Verdict.INCONCLUSIVE) else ExitCode.INCOMPLETE
 
 
 def write_all(output: Path, files: RuleFiles) -> None:

@@ -41,13 +41,22 @@ _PROOF = 1 / 3  # of the time
 
 @dataclass
 class Contest:
-    """What is raced: the default's plan, and the choices by pattern. `left_out`: those that failed, with the reason."""
+    """What is raced: the default's plan, and the choices by pattern. `left_out`: those that failed, with the reason.
+
+    `too_short`: of a pattern whose race had too few launches, how many there were, and how many it takes.
+    """
 
     plan: Plan
     transport: TransportInfo
     choices: dict[str, list[Choice]]
     trees: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     left_out: dict[tuple[str, Choice], str] = field(default_factory=dict)
+    too_short: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each choice was raced, but those that the library itself refuses, and long enough."""
+        return not self.too_short and all("MPI_ERR_UNSUPPORTED_OPERATION" in why for why in self.left_out.values())
 
     @property
     def library(self) -> Library:
@@ -150,6 +159,9 @@ def _race(contest: Contest, lab: Lab, pattern: str, time_s: float) -> list[Rule]
         failed = [row.reason for row in lab.store.points(run) if row.status is PointStatus.FAILED]
         if failed:
             contest.left_out[pattern, choice] = str(failed[0])
+    made, needed = referee.launches()
+    if made < needed:
+        contest.too_short[pattern] = made, needed
     return rules_of(referee.cells(without=[choice for _, choice in contest.left_out]))
 
 

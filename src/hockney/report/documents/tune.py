@@ -44,18 +44,22 @@ def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Itera
             Column("gain (at least)", right=True),
         ]
         yield Table(columns, [_row(rule) for rule in tuned.rules])
-    else:
+    elif not contest.too_short:
+        library = contest.library.name
         yield Sentence(
-            f"Nothing is certainly {(GAIN_MIN - 1) * 100:.0f} % faster than the defaults of {contest.library.name}: "
-            "keep them."
+            f"Nothing is certainly {(GAIN_MIN - 1) * 100:.0f} % faster than the defaults of {library}: keep them."
+        )
+    for pattern, (made, needed) in contest.too_short.items():
+        yield Sentence(
+            f"{pattern}: {counted(made, 'launch', 'launches')}, but certainty takes {needed}; give more --time."
         )
     for (pattern, choice), why in contest.left_out.items():
         yield Item(f"left out: {pattern} with {choice.name}: {why}")
     if tuned.proof is not None:
         yield Title("Proof: the default (base) against the rules (new), also between the sizes of the race")
         yield from comparison_document(tuned.proof, everything=False)
-        slower = tuned.proof.counts[Verdict.SLOWER]
-        hidden = f"a slowdown up to {(HIDDEN - 1) * 100:.0f} % could hide"
+        slower, open_ = (tuned.proof.counts[verdict] for verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE))
+        hidden = f"a slowdown up to {(HIDDEN - 1) * 100:.0f} % could hide{f'; {open_} undecided' if open_ else ''}"
         yield Sentence(f"{slower or 'Nothing'} slower ({hidden}){': nothing is written' if slower else ''}.")
     if written is not None:
         yield Sentence(f"Wrote {written}. Use it: {_how(contest, tuned, written)}")
