@@ -136,7 +136,12 @@ def check(
         changes = [later[change.point] if change.point in left else change for change in changes]
     else:
         left = set()
-    longer = ("--max-slowdown", f"{percent_digits(max_slowdown)}%", "--patience", f"{math.ceil(2 * patience_s)}s")
+    longer = (
+        "--max-slowdown",
+        f"{percent_digits(max_slowdown)}%",
+        "--patience",
+        f"{math.ceil(2 * patience_s or PATIENCE_S)}s",
+    )
     longer_fix = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
     comparison = compare_runs(store, base_id, run_id, margin=margin, share=share)
     return replace(comparison, changes=tuple(changes), again=longer_fix, judged_again=len(left))
