@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,7 +119,9 @@ def test_builds_are_of_their_commits_and_kept_and_the_working_tree_is_untouched(
     made.build(commits)
     for number, commit in enumerate(commits):
         assert made.is_tried(commit)
+        os.utime(made.place(commit), (0, 0))
         assert made.error(commit) is None
+        assert made.place(commit).stat().st_mtime > 0  # used now, so it is kept for another month
         assert (made.prefix(commit) / "content").read_text() == f"content {number}"
         assert (made.place(commit) / "log").read_text() == "said\n"
         assert not (made.place(commit) / "source").exists()

@@ -165,7 +165,8 @@ class Builder:
         return (self.place(commit) / "built.json").is_file()
 
     def error(self, commit: str) -> str | None:
-        """Why a commit whose build has ended cannot be built; None if it was built."""
+        """Why a commit whose build has ended cannot be built; None if it was built. It counts as used now."""
+        os.utime(self.place(commit))
         said = json.loads((self.place(commit) / "built.json").read_text(encoding="utf-8"))["error"]
         return said and f"{said} (the log: {self.place(commit) / 'log'})"
 
@@ -188,7 +189,6 @@ class Builder:
         cache.make_private(place)
         with (place / "lock").open("w") as lock, contextlib.ExitStack() as ends:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            os.utime(place)  # it counts as used
             if self.is_tried(commit):
                 yield lambda: None
                 return
