@@ -204,6 +204,7 @@ def test_who_leaves_a_race_and_when() -> None:
             left_at.setdefault(number, launch)
     assert set(left_at) == {1, 2, 3, 4}
     assert left_at[1] == left_at[2] == left_at[4] <= 6  # with each launch the chance of error is about halved
+    assert referee.too_few() is None
     assert left_at[4] < left_at[3] <= 12  # the gain of the best one is certain among all entries
     (cell,) = referee.cells(without=[choices[4]])
     assert (cell.winner, cell.is_rule) == (choices[2], True)
@@ -226,4 +227,12 @@ def test_a_winner_is_kept_at_the_next_size_where_it_is_as_good() -> None:
 def test_a_race_without_enough_launches_writes_nothing() -> None:
     referee = Referee([Choice("a")], 1)
     referee.decide({(1, Point("mpi", "bcast", 4, 64)): [0.5] * 4})
+    assert referee.too_few() == (4, 6)
     assert not any(cell.is_rule for cell in referee.cells())
+
+
+def test_a_race_that_everybody_has_left_early_was_long_enough() -> None:
+    referee = Referee([Choice(str(number)) for number in range(9)], 9)
+    ratios = {(number, Point("mpi", "bcast", 4, size)): [1.0] * 6 for number in range(1, 10) for size in range(9)}
+    assert referee.decide(ratios) == ratios.keys()
+    assert referee.too_few() is None

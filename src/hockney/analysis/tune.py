@@ -111,10 +111,12 @@ class Referee:
                 self._left.add((best, point))
         return self._left
 
-    def launches(self) -> tuple[int, int]:
-        """How many launches there were, and how many it takes to be certain of anything."""
+    def too_few(self) -> tuple[int, int] | None:
+        """If the race ended before anybody could be certain: how many launches it had, and how many it takes."""
         needed = next(count for count in itertools.count(1) if wins_needed(count, self._chance) <= count)
-        return max(map(len, self.ratios.values()), default=0), needed
+        made = max(map(len, self.ratios.values()), default=0)
+        is_open = any(len(values) == made and entry not in self._left for entry, values in self.ratios.items())
+        return (made, needed) if is_open and made < needed else None
 
     def cells(self, without: Collection[Choice] = ()) -> list[RaceCell]:
         """The winner of each point, of those that may win. It keeps that of the size before, if that is as good."""

@@ -159,9 +159,8 @@ def _race(contest: Contest, lab: Lab, pattern: str, time_s: float) -> list[Rule]
         failed = [row.reason for row in lab.store.points(run) if row.status is PointStatus.FAILED]
         if failed:
             contest.left_out[pattern, choice] = str(failed[0])
-    made, needed = referee.launches()
-    if made < needed:
-        contest.too_short[pattern] = made, needed
+    if too_few := referee.too_few():
+        contest.too_short[pattern] = too_few
     return rules_of(referee.cells(without=[choice for _, choice in contest.left_out]))
 
 
