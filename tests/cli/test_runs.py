@@ -97,7 +97,7 @@ def test_a_baseline_moves_only_when_another_is_accepted(cli: Cli, path: Path, mo
     none = cli("check")
     assert none.returncode == 2
     assert "no run is accepted as the baseline: " in none.stderr
-    assert "hockney baseline accept RUN" in none.stderr
+    assert "hockney baseline accept last" in none.stderr
     assert cli("baseline").stdout.startswith("no run is accepted as the baseline: ")
     accepted = cli("baseline", "accept", "1", LOGNAME="ana").stdout
     assert accepted.startswith("run 1 (base) is the baseline: accepted by ana, 20")

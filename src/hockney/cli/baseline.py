@@ -20,7 +20,7 @@ from hockney.results.store import Store
     "baseline",
     example="""hockney baseline
     hockney baseline accept last
-    hockney baseline accept nightly --store ci.db""",
+    hockney baseline accept nightly""",
 )
 @click.argument("verb", metavar="[accept]", required=False, type=click.Choice(["accept"]))
 @click.argument("reference", metavar="[RUN]", required=False, shell_complete=complete("run"))

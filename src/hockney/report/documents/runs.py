@@ -45,4 +45,4 @@ def accepted_sentence(run: RunSummary) -> str:
 
 def no_baseline() -> str:
     """What to do where no run was accepted."""
-    return f"no run is accepted as the baseline: {typed('baseline', 'accept', 'RUN')} accepts one"
+    return f"no run is accepted as the baseline: {typed('baseline', 'accept', 'last')} accepts the newest"
