@@ -278,9 +278,10 @@ def _words(text: str) -> int:
 _GUIDE, _REFERENCE = 700, 2_000
 _WORDS_MAX = {
     **dict.fromkeys(
-        ("tutorial.md", "suites.md", "osu-imb.md", "event-builder.md", "nightly.md", "why-wide.md"), _GUIDE
+        ("tutorial.md", "suites.md", "osu-imb.md", "event-builder.md", "nightly.md", "tuning.md", "why-wide.md"), _GUIDE
     ),
-    "json.md": 3_100,
+    "json.md": 3_150,
+    "methods.md": 2_150,
     "CHANGELOG.md": 1_000,
 }
 # Not counted: what scripts/bench writes, and the tables that a new pattern, transport, option, finding, column or

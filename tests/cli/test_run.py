@@ -91,7 +91,7 @@ def test_dry_run_lists_the_points_and_leaves_nothing(cli: Cli, tmp_path: Path) -
     words = ("run", "pingpong,memload", "-t", "shm,tcp", "--bytes", "8,64", "--time", "7s", "--launches", "2")
     ended = cli(*words, "--dry-run")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert re.search(r"pingpong, 2 ranks +tcp +8 B, 64 B", ended.stdout)
+    assert re.search(r"pingpong, 2 ranks +shm, tcp +8 B, 64 B", ended.stdout)
     skipped = ended.stdout.partition("Skipped")[2]
     assert re.search(r"^Because memload accepts .*:\nmemload, 1 rank +shm +8 B *$", skipped, re.MULTILINE)
     assert "after about 7 s at the latest: 2 launches" in " ".join(ended.stdout.split())

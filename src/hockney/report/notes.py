@@ -110,7 +110,7 @@ def by_reason(points: Iterable[tuple[str, Point]]) -> dict[str, list[Point]]:
     """
     whole: dict[str, dict[str, list[Point]]] = {}
     for why, point in points:
-        without = re.sub(rf"(?<![\w-]){point.pattern}(?![\w-])", "…", why)
+        without = re.sub(rf"(?<![\w-]){re.escape(point.pattern)}(?![\w-])", "…", why)
         whole.setdefault(without, {}).setdefault(why, []).append(point)
     return {
         next(iter(alike)) if len(alike) == 1 else without: [point for each in alike.values() for point in each]
