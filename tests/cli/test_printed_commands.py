@@ -102,6 +102,8 @@ def shorter(words: list[str]) -> list[str]:
             return [*words, *brief, *(() if "--bytes" in words else ("--bytes", "8"))]
         case ["health", *_]:
             return [*words, *brief]
+        case ["tune", *_]:
+            return [*words, "-n", "2", "--dry-run"]
     return words
 
 
@@ -115,6 +117,8 @@ def carried_out(command: str, place: Path, folder: Path) -> str | None:
         name, _, value = words.pop(0).partition("=")
         settings[name] = value
     if words[1:] in ([], ["--help"]) or words[1] == "completion":  # test_commands.py has them in a shell
+        return None
+    if words[1] == "bisect":  # test_bisect.py has the repository
         return None
     said = ""
     for last in (None, 9, 6, 5):

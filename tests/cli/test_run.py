@@ -93,7 +93,7 @@ def test_dry_run_lists_the_points_and_leaves_nothing(cli: Cli, tmp_path: Path) -
     assert (ended.returncode, ended.stderr) == (0, "")
     assert re.search(r"pingpong, 2 ranks +shm, tcp +8 B, 64 B", ended.stdout)
     skipped = ended.stdout.partition("Skipped")[2]
-    assert re.search(r"^Because memload accepts .*:\nmemload, 1 rank +shm +8 B *$", skipped, re.MULTILINE)
+    assert re.search(r"^Because memload accepts .*:\nmemload, 1 rank +shm, tcp +8 B *$", skipped, re.MULTILINE)
     assert "after about 7 s at the latest: 2 launches" in " ".join(ended.stdout.split())
     document = json.loads(cli(*words, "--dry-run", "--json").stdout)
     sizes = [(point["pattern"], point["transport"], point["bytes"]) for point in document["points"]]
