@@ -42,6 +42,20 @@ def test_the_height_of_a_jump_is_that_of_one_speed(tmp_path: Path) -> None:
     assert switch.facts["jump_ns"].high >= height_ns
 
 
+@pytest.mark.parametrize("last_bytes", [4040, 4050, 4056])
+def test_rounds_place_a_jump_that_drift_hides_among_close_sizes(tmp_path: Path, last_bytes: int) -> None:
+    """Close sizes were measured at both speeds, so that their intervals are wider than half of the jump."""
+    close = pingpongs([4036, 4040, 4041, 4050, 4051, 4056, 4057, 4072])
+    machine = Machine(jumping_after(last_bytes), noise=0.003, drift=lambda now_s: 1.0 if now_s < 1 else 1.3)
+    measurements = rounds_of(machine, sorted([*pingpongs(LONG), *close], key=lambda point: point.bytes), range(10))
+    machine.now_s = 2.0
+    measurements += rounds_of(machine, close[1:-1], range(10, 20))
+    jumps = [one for one in findings_of(tmp_path / "r.db", measurements) if one.cause != "drift"]
+    assert [(one.facts.get("answer"), one.subject.sizes_bytes) for one in jumps] == [
+        ("confirmed", (last_bytes, last_bytes + 1))
+    ]
+
+
 @pytest.mark.parametrize("rounds", [0, 4])
 def test_a_jump_between_sizes_that_too_few_rounds_measured_is_suspected(tmp_path: Path, rounds: int) -> None:
     """The machine slowed down between the measurements of the short and of the long sizes."""

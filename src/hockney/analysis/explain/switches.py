@@ -54,14 +54,15 @@ def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
     if fit.curved:
         yield from _curved(curve, fit, reading)
     else:
-        bends = []
+        jumps, bends = dict[tuple[int, int], Finding](), []  # the ranges of two fits may have the same jump
         for at, switch, (below, above) in zip(steps, fit.switches, itertools.pairwise(fit.segments), strict=True):
             if at in slow:
                 continue
             if (jump := _judged(curve, switch, below, above, reading)) is not None:
-                yield _switch(curve, *jump, thresholds, reading)
+                jumps.setdefault(jump[0].between, _switch(curve, *jump, thresholds, reading))
             elif _is_bend(below, above):
                 bends.append(_bend(curve, switch, below, above, thresholds))
+        yield from jumps.values()
         yield from sorted(bends, key=lambda bend: -bend.effect)[:1]
 
 
@@ -115,8 +116,10 @@ def _judged(
 ) -> tuple[Switch, Answer, int] | None:
     """A jump with its sizes and height, and how many rounds measured both of its sizes; None: there is no jump.
 
-    Where the intervals leave several sizes, the height is the fit's; else that between neighbouring sizes.
+    Where intervals and common rounds leave several sizes, the height is the fit's; else that between neighbours.
     """
+    if IMPORTED not in reading.plan and (only := _only_jump(curve, fitted, before, after)) is not None:
+        return only[0], "jump", only[1]
     at, sign = _step(curve, fitted)
     lower, upper = curve.points[at - 1 : at + 1]
     if fitted.is_jump and not fitted.is_located:
@@ -147,6 +150,25 @@ def _judged(
     if not is_jump and _is_below(switch, abs(fitted.relative.value) / 2):
         return switch, "drift", rounds
     return (switch, "jump", rounds) if is_jump and not switch.bend else (fitted, "unknown", rounds)
+
+
+def _only_jump(curve: MeasuredCurve, fitted: Switch, before: Segment, after: Segment) -> tuple[Switch, int] | None:
+    """The jump between two close sizes of several in a fit's range, if the rounds of all neighbours show none but it.
+
+    Drift widens the intervals of times, and so the range, but not those of ratios in the same round.
+    """
+    first, last = (curve.sizes.index(size) for size in fitted.between)
+    steps = []
+    for lower, upper in itertools.pairwise(curve.points[first : last + 1]):
+        over, rounds = upper.over(lower)
+        if over is None:
+            return None
+        steps.append((_between(over, before, after, lower, upper), rounds))
+    (jump, rounds), *others = sorted(steps, key=lambda step: -abs(step[0].relative.value))
+    height = abs(jump.relative.value)
+    is_jump = height >= JUMP and not jump.bend and jump.above_bytes <= _CLOSE * jump.below_bytes
+    is_only = others and all(_is_below(other, height / 2) for other, _ in others)
+    return (jump, rounds) if is_jump and is_only else None
 
 
 def _is_below(switch: Switch, height: float) -> bool:
