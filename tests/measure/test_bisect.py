@@ -7,9 +7,11 @@ import math
 import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.worker.test_commits import Written
 
 from hockney.errors import HockneyError
 from hockney.measure.bisect import (
@@ -49,6 +51,7 @@ class MadeUp:
     ratio: Callable[[int, int], float]
     broken: Collection[int] = ()
     lies: Collection[int] = ()  # the numbers of comparisons whose verdict is turned round
+    number: Callable[[str], int] = int  # of a commit
     prepared: list[list[str]] = field(default_factory=list)
     count: int = 0
 
@@ -56,13 +59,14 @@ class MadeUp:
         self.prepared.append([*needed, *ahead])
 
     def __call__(self, base: str, new: str, rule: Rule, *, again: bool = False) -> Trial:
-        if {int(base), int(new)} & {*self.broken}:
+        pair = self.number(base), self.number(new)
+        if {*pair} & {*self.broken}:
             return Trial(base, new, SKIPPED, reason="it does not compile")
         self.count += 1
         ratios: list[float] = []
         verdict = None
         while verdict is None and len(ratios) < LAUNCHES_MAX:
-            ratios.append(self.ratio(int(base), int(new)))
+            ratios.append(self.ratio(*pair))
             verdict = rule(ratios)
         if self.count in self.lies:
             verdict = GOOD if verdict is BAD else BAD
@@ -164,6 +168,23 @@ def test_a_change_in_many_steps_has_no_commit() -> None:
     end = found(MadeUp(planted(*((commit, 1.01) for commit in range(2, 65)))))
     assert (end.ending, end.candidates) == (Ending.CONTRADICTED, ())
     assert end.trials[-1].verdict is GOOD
+
+
+def test_a_merge_that_alone_is_slow_is_found_and_so_is_a_commit_of_its_branch(tmp_path: Path) -> None:
+    """The good commit is a parent of the merge: both were compared first, and others after them."""
+    written = Written(tmp_path / "repository")
+    commits = [written.commit("good")]
+    written.git("checkout", "--quiet", "-b", "side")
+    commits += [written.commit(str(number)) for number in range(2)]
+    written.git("checkout", "--quiet", "main")
+    written.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
+    commits.append(written.git("rev-parse", "HEAD"))
+    repository = Repository(written.folder)
+    assert repository.parent(commits[3], commits[0]) == commits[0]
+    for first in (1, 2, 3):
+        judge = MadeUp(planted((first, 1.3)), number=commits.index)
+        end = search(repository, commits[0], commits[3], cast(CommitJudge, judge))
+        assert (end.ending, end.candidates) == (Ending.FOUND, (commits[first],))
 
 
 def test_without_a_change_nothing_is_searched() -> None:

@@ -22,6 +22,7 @@ def commit_of(name: str) -> Commit:
     ("ending", "candidates", "said"),
     [
         (Ending.FOUND, ("bad",), "bad is the first slower commit: +4.0 % against the commit before it, mid ("),
+        (Ending.FOUND, ("new",), "new is the first slower commit: +30.0 % (+25 to +35) against the commit before"),
         (Ending.BETWEEN, ("bad",), "Probably bad made it slower (+30.0 % (+25 to +35) from old to new), but the"),
         (Ending.BETWEEN, ("bad", "mid"), "One of 2 commits up to bad made it slower (+30.0 % (+25 to +35) from"),
         (Ending.CONTRADICTED, (), "No commit by itself made it slower: bad seemed the first, but differs"),

@@ -115,7 +115,7 @@ def beyond(limit: float, error: float) -> Rule:
 
 
 def comparisons_max(commits: int) -> int:
-    """How many comparisons a search among so many commits makes at most."""
+    """The most comparisons that a search among this number of commits makes."""
     return math.ceil(math.log2(commits)) + _MORE
 
 
@@ -157,12 +157,13 @@ def search(repository: Repository, good: str, bad: str, judge: CommitJudge) -> B
     if others:
         return Bisection(Ending.BETWEEN, tuple(trials), (first_bad, *others))
     pair = (repository.parent(first_bad, good), first_bad)
+    last = whole
     if pair != (good, bad):  # else there is one commit; all others are measured again, even if they were compared so
         judge.prepare(pair, ())
-        trials.append(judge(*pair, beyond(whole.ratio.value**QUARTER, error), again=True))
-    if trials[-1].verdict is TrialVerdict.GOOD:
+        trials.append(last := judge(*pair, beyond(whole.ratio.value**QUARTER, error), again=True))
+    if last.verdict is TrialVerdict.GOOD:
         return Bisection(Ending.CONTRADICTED, tuple(trials))
-    ending = Ending.FOUND if trials[-1].verdict is TrialVerdict.BAD else Ending.BETWEEN
+    ending = Ending.FOUND if last.verdict is TrialVerdict.BAD else Ending.BETWEEN
     return Bisection(ending, tuple(trials), (first_bad,))
 
 
@@ -224,7 +225,7 @@ class CommitJudge:
                 plan = self.plan_on(self.builder.prefix(commit))
             except LibraryUnusable as unusable:
                 return skipped(commit, unusable)
-            variants.append(Variant(plan, label=f"bisect-{commit[:10]}"))
+            variants.append(Variant(plan))
 
         def decide(look: interleave.Look) -> Collection[interleave.Entry]:
             ratios[:] = next(iter(look.ratios.values()), ())

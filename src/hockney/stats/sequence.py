@@ -6,11 +6,11 @@ ever misses it, at any of all looks, is at most `alpha`; and that `chance_above`
 No distribution is assumed: tails, levels, skew and a drifting scatter do no harm. Values may depend on each other in
 everything but their sides of the median: of launches in pairs, drift must have cancelled within each pair.
 
-Whoever bets on the side of the next value, at even odds, multiplies a stake of 1 by 1 + bet or 1 - bet, and has no
-gain to expect. The chance that the mean stake of many bettors ever reaches E is 1 / E at most (Ville). Their bets are
-the cosines of equal angles, which is the prior of Krichevsky and Trofimov. Means instead of signs decide earlier only
-where a difference is below the scatter between launches (0.5 standard deviations: after 2/3 of the launches), and
-later where it is twice as large.
+A bet on the side of the next value, at even odds, multiplies a stake of 1 by 1 + bet or 1 - bet, and has no gain to
+expect. The chance that the mean stake of many bettors ever reaches E is 1 / E at most (Ville). Their bets are the
+cosines of equal angles, which is the prior of Krichevsky and Trofimov. Means instead of signs decide earlier only where
+a difference is below the scatter between launches (0.5 standard deviations: after 2/3 of the launches), and later where
+it is twice as large.
 
 The smallest chance after 6 launches is 3.5 %, after 7 it is 1.9 % (so an interval of 95 % begins there), 10: 0.28 %,
 14: 0.020 % (that of 100 series and two sides at 5 %).

@@ -45,7 +45,8 @@ def bisection_document(found: Bisection, commit_of: CommitOf) -> Document:
 
 
 def _blocks(found: Bisection, commit_of: CommitOf) -> Iterator[Block]:
-    whole, last = found.trials[0], found.trials[-1]
+    whole = found.trials[0]
+    last = next((trial for trial in reversed(found.trials) if trial.new in found.candidates[:1]), found.trials[-1])
     good, bad = commit_of(whole.base).short, commit_of(whole.new).short
     slower = "faster" if whole.ratio and whole.ratio.value < 1 else "slower"
     change = f"{_ratio_text(whole.ratio)} from {good} to {bad}"
