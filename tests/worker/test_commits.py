@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +13,7 @@ import psutil
 import pytest
 from tests.shared import finished
 
-from hockney.errors import UsageError, notice
+from hockney.errors import HockneyError, UsageError, notice
 from hockney.worker.commits import Builder, Repository
 
 INSTALL = 'cp content "$PREFIX/"'
@@ -52,6 +54,13 @@ def builder(written: Written, command: str = INSTALL, limit_s: float = 60) -> Bu
     return Builder(Repository(written.folder), command, limit_s, written.folder.parent / "builds")
 
 
+def wait_for_words(path: Path, count: int) -> None:
+    """Until a file has this number of words, for at most a minute."""
+    until_s = time.monotonic() + 60
+    while not (path.exists() and len(path.read_text().split()) >= count) and time.monotonic() < until_s:
+        time.sleep(0.01)
+
+
 # ---- history --------------------------------------------------------------------------------------------------------
 
 
@@ -73,6 +82,9 @@ def test_commits_are_ranked_as_git_bisect_does_among_those_that_contain_a_good_o
     assert repository.parent(merge, commits[2]) == commits[5]
     assert repository.has_in(commits[0], merge)
     assert not repository.has_in(merge, commits[0])
+    assert repository.has_in(merge, merge)
+    with pytest.raises(HockneyError, match=f"git cannot read the history of {written.folder}: "):
+        repository.has_in("0" * 40, merge)
 
 
 def test_a_commit_is_described(written: Written) -> None:
@@ -81,6 +93,31 @@ def test_a_commit_is_described(written: Written) -> None:
     assert (commit.id, commit.author, commit.subject) == (of, "Jane Doe <jane@example.org>", "Copy large messages")
     assert commit.date[:2] == "20"
     assert len(commit.date) == len("2026-01-31")
+
+
+def test_a_commit_is_described_whatever_the_user_has_configured(written: Written, tmp_path: Path) -> None:
+    written.commit("1", "Größer")
+    gpg, signed = tmp_path / "gpg", tmp_path / "signed"
+    gpg.write_text("#!/bin/sh\necho 'gpg: no public key' >&2\nexit 1\n")
+    gpg.chmod(0o755)
+    head, message = written.git("cat-file", "commit", "HEAD").split("\n\n")
+    mark = "-----{} PGP SIGNATURE-----"
+    signed.write_text(f"{head}\ngpgsig {mark.format('BEGIN')}\n \n {mark.format('END')}\n\n{message}\n")
+    commit = written.git("hash-object", "-t", "commit", "-w", str(signed))
+    before = Repository(written.folder).commit(commit)
+    settings = ("log.showSignature=true", f"gpg.program={gpg}", "i18n.logOutputEncoding=latin1", "log.date=raw")
+    for setting in (*settings, "color.ui=always", "format.pretty=oneline", "log.abbrevCommit=true"):
+        written.git("config", *setting.split("=", 1))
+    assert "no public key" in written.git("log", "-1", "--format=%H", commit)
+    assert Repository(written.folder).commit(commit) == before
+    assert (before.id, before.subject) == (commit, "Größer")
+
+
+def test_what_a_shallow_clone_lacks_is_not_called_unknown(written: Written, tmp_path: Path) -> None:
+    commits = [written.commit(str(number)) for number in range(2)]
+    written.git("clone", "--quiet", "--depth", "1", f"file://{written.folder}", str(tmp_path / "clone"))
+    with pytest.raises(UsageError, match="it is a shallow clone; git fetch --unshallow gets all commits"):
+        Repository(tmp_path / "clone").commit(commits[0])
 
 
 @pytest.mark.parametrize("word", ["nosuch", "-x", "--all", "", "HEAD~9", "content"])
@@ -152,6 +189,8 @@ def test_builds_run_side_by_side(written: Written) -> None:
         ("exit 1 # $PREFIX", "the build ended with exit code 1: it said nothing (the log: "),
         ("kill -SEGV $$ # $PREFIX", "the build was killed by SIGSEGV: it said nothing (the log: "),
         ("true # $PREFIX", "the build put nothing into $PREFIX (the log: "),
+        ('rm -rf "$PREFIX"', "the build put nothing into $PREFIX (the log: "),
+        ('rm -rf "$PREFIX"; false', "the build ended with exit code 1: it said nothing (the log: "),
     ],
 )
 def test_a_build_that_fails_says_why(written: Written, command: str, said: str) -> None:
@@ -162,13 +201,22 @@ def test_a_build_that_fails_says_why(written: Written, command: str, said: str) 
     assert not made.is_tried(commit)
 
 
-def test_a_build_that_hangs_is_ended_with_its_children_at_its_limit(written: Written) -> None:
+def test_a_build_that_hangs_is_ended_with_its_children_at_its_limit(
+    written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit passes only when all its processes are there."""
     commit, pids = written.commit("1"), written.folder.parent / "pids"
     hang = f"trap '' TERM; {INSTALL}; (setsid sleep 600 & echo $! >>{pids}); sleep 600 & echo $! >>{pids}; wait"
-    made = builder(written, hang, limit_s=1)
+    made, finish = builder(written, hang, limit_s=1), Builder._finish
+
+    def once_begun(self: Builder, process: subprocess.Popen[bytes], place: Path, _: float) -> None:
+        wait_for_words(pids, 2)
+        finish(self, process, place, time.monotonic())
+
+    monkeypatch.setattr(Builder, "_finish", once_begun)
     begin_s = time.monotonic()
     made.build([commit])
-    assert time.monotonic() - begin_s < 60
+    assert time.monotonic() - begin_s < 120
     assert (made.error(commit) or "").startswith("the build did not end within 1 s")
     for pid in map(int, pids.read_text().split()):
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
@@ -190,9 +238,7 @@ def test_an_interrupted_build_leaves_nothing_that_runs_or_counts(
     made = builder(written, f"{INSTALL}; sleep 600 & echo $! >{pid}; wait")
 
     def interrupted(*_: object) -> None:
-        until_s = time.monotonic() + 60
-        while not (pid.exists() and pid.read_text()) and time.monotonic() < until_s:
-            time.sleep(0.01)
+        wait_for_words(pid, 1)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Builder, "_finish", interrupted)
@@ -215,5 +261,20 @@ def test_a_script_of_the_current_folder_builds_where_the_commit_has_none(
     made = builder(written, "./build.sh $COMMIT $PREFIX")
     made.build([commit])
     assert (made.prefix(commit) / "of").read_text() == f"{commit}\n"
+    commands = ("./build.sh $COMMIT $PREFIX", "sh build.sh $PREFIX", f"{script} $PREFIX", f"cd x&&'{script}' $PREFIX")
+    before = [builder(written, command).key for command in commands]
     script.write_text("#!/bin/sh\nfalse\n")
-    assert not builder(written, "./build.sh $COMMIT $PREFIX").is_tried(commit)
+    edited = [builder(written, command).key for command in commands]
+    monkeypatch.setenv("CFLAGS", "-O0")
+    assert len({*before, *edited, *(builder(written, command).key for command in commands)}) == 3 * len(commands)
+
+
+def test_a_build_of_another_process_is_waited_for_with_a_word_and_an_end(written: Written) -> None:
+    commit, made, said = written.commit("1"), builder(written, limit_s=0.1), list[str]()
+    notice.set(said.append)  # until the end of the test, as `quiet` has it
+    made.place(commit).mkdir(parents=True)
+    with (made.place(commit) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(HockneyError, match=f"another process still builds {commit[:10]} after 100 ms: end it"):
+            made.build([commit])
+    assert {*said} == {f"waiting for another process that builds {commit[:10]}"}

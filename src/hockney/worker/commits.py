@@ -14,6 +14,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -22,8 +23,9 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from hockney.errors import UsageError, notice
+from hockney.errors import HockneyError, UsageError, notice
 from hockney.units import format_duration_s
 from hockney.worker import cache
 from hockney.worker.processes import MARK, end_job
@@ -31,6 +33,7 @@ from hockney.worker.programs import ProgramFailed, answer_of, how_it_ended
 
 _GIT_LIMIT_S = 600.0
 _OF_ANOTHER = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"}  # repository
+_FLAGS = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")  # variables that change what a build makes
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,20 @@ class Repository:
         """The commit of a number, a branch or a tag. Raises UsageError."""
         try:
             found = self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{word}^{{commit}}")
-            said = self._ask("log", "-1", "--date=short", "--format=%H%n%an <%ae>%n%ad%n%s", found.split()[-1])
+            # `git log` would obey the user's settings, such as log.showSignature.
+            form = ("--encoding=UTF-8", "--date=short", "--format=%an <%ae>%n%ad%n%s")
+            first, *said = self._ask("rev-list", "-1", *form, found.split()[-1]).split("\n")
         except (ProgramFailed, IndexError) as error:
             hint = "name one that `git log` lists (git fetch gets new ones)"
+            if self.is_shallow:
+                hint = "it is a shallow clone; git fetch --unshallow gets all commits"
             raise UsageError(f"{self.path} has no commit '{word}': {hint}") from error
-        return Commit(*said.split("\n")[:4])
+        return Commit(first.removeprefix("commit "), *said[:3])
+
+    @property
+    def is_shallow(self) -> bool:
+        """Whether old commits are missing here."""
+        return self._ask("rev-parse", "--is-shallow-repository").strip() == "true"
 
     @property
     def is_dirty(self) -> bool:
@@ -82,9 +94,7 @@ class Repository:
 
     def has_in(self, old: str, new: str) -> bool:
         """Whether a commit contains an older one, or is the same."""
-        with contextlib.suppress(ProgramFailed):
-            return not self._ask("merge-base", "--is-ancestor", old, new)
-        return False
+        return self._history("merge-base", "--independent", old, new).split() == [new]
 
     def ranked(self, bad: str, good: Sequence[str]) -> list[str]:
         """The commits of which one may be the first bad one, those first that split them best; `bad` is among them.
@@ -93,13 +103,23 @@ class Repository:
         it, times may differ for other reasons. Such a branch is judged by its merge.
         """
         without = (f"^{commit}" for commit in good)
-        listed = self._ask("rev-list", "--bisect-all", "--ancestry-path", bad, *without)
+        listed = self._history("rev-list", "--bisect-all", "--ancestry-path", bad, *without)
         return [line.split()[0] for line in listed.splitlines()]
 
     def parent(self, commit: str, good: str) -> str:
         """The first parent of a commit that contains a good one, or is it."""
-        _, *parents = self._ask("rev-list", "--parents", "-1", commit).split()
-        return next(parent for parent in parents if self.has_in(good, parent))
+        _, *parents = self._history("rev-list", "--parents", "-1", commit).split()
+        for parent in parents:
+            if self.has_in(good, parent):
+                return parent
+        raise HockneyError(f"no parent of {commit[:10]} contains {good[:10]}: the history of {self.path} has changed")
+
+    def _history(self, *words: str) -> str:
+        """What git prints about commits that are there. Raises HockneyError."""
+        try:
+            return self._ask(*words)
+        except ProgramFailed as error:
+            raise HockneyError(f"git cannot read the history of {self.path}: {error}; try git fsck there") from error
 
 
 def _git(*words: str) -> str:
@@ -136,9 +156,9 @@ class Builder:
 
     @functools.cached_property
     def key(self) -> str:
-        """What builds depend on besides the commit: the repository, and the command with its script."""
-        script = self._script
-        parts = (self.repository.folder, self.command, (script and cache.digest(script)) or "")
+        """What builds depend on besides the commit: the repository, the command with the files it names, and flags."""
+        files = map(_digest, re.split(r"[\s;&|()<>=`'\"]+", self.command))
+        parts = (self.repository.folder, self.command, *files, *(os.environ.get(name, "") for name in _FLAGS))
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
     @functools.cached_property
@@ -188,7 +208,7 @@ class Builder:
         place = self.place(commit)
         cache.make_private(place)
         with (place / "lock").open("w") as lock, contextlib.ExitStack() as ends:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._wait_for(lock, commit)
             if self.is_tried(commit):
                 yield lambda: None
                 return
@@ -196,7 +216,6 @@ class Builder:
                 shutil.rmtree(part)
             ends.callback(shutil.rmtree, place / "source", ignore_errors=True)
             notice.get()(f"building {commit[:10]}; log: {place / 'log'}")
-            until_s = time.monotonic() + self.limit_s
             try:
                 self._check_out(commit, place / "source")
             except ProgramFailed as error:
@@ -206,11 +225,25 @@ class Builder:
             mark = uuid.uuid4().hex
             process = self._start(commit, place, mark)
             ends.callback(end_job, [process], mark)
+            until_s = time.monotonic() + self.limit_s
             yield lambda: self._finish(process, place, until_s)
+
+    def _wait_for(self, lock: IO[str], commit: str) -> None:
+        """Lock a build. Raises HockneyError if another process keeps it for longer than a build may take."""
+        until_s = time.monotonic() + self.limit_s
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            notice.get()(f"waiting for another process that builds {commit[:10]}")  # printed once
+            if time.monotonic() > until_s:
+                limit = format_duration_s(self.limit_s)
+                raise HockneyError(f"another process still builds {commit[:10]} after {limit}: end it, or wait for it")
+            time.sleep(0.1)
 
     def _check_out(self, commit: str, source: Path) -> None:
         """Raises ProgramFailed. Submodules are for the command to fetch, from where those of the repository come."""
-        _git("clone", "--quiet", "--shared", "--no-checkout", self.repository.folder, str(source))
+        _git("clone", "--quiet", "--origin=origin", "--shared", "--no-checkout", self.repository.folder, str(source))
         with contextlib.suppress(ProgramFailed):
             origin = _git(f"--git-dir={self.repository.folder}", "config", "--get", "remote.origin.url").strip()
             _git("-C", str(source), "config", "remote.origin.url", origin)
@@ -239,11 +272,21 @@ class Builder:
         except subprocess.TimeoutExpired:
             _store(place, f"the build did not end within {format_duration_s(self.limit_s)}")
             return
+        if code == 0:
+            is_empty = not (place / "prefix").is_dir() or not any((place / "prefix").iterdir())
+            _store(place, "the build put nothing into $PREFIX" if is_empty else None)
+            return
         lines = (place / "log").read_text(encoding="utf-8", errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-        is_empty = not any((place / "prefix").iterdir())
-        failed = "the build put nothing into $PREFIX" if is_empty else None
-        _store(place, f"the build {how_it_ended(code)}: {last[:200]}" if code else failed)
+        _store(place, f"the build {how_it_ended(code)}: {last[:200]}")
+
+
+def _digest(word: str) -> str:
+    """The digest of the file that a word of a command names, or nothing."""
+    with contextlib.suppress(OSError, RuntimeError):
+        path = Path(os.path.expandvars(word)).expanduser()
+        return (path.is_file() and cache.digest(path)) or ""
+    return ""
 
 
 def _store(place: Path, error: str | None) -> None:
