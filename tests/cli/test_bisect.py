@@ -57,7 +57,7 @@ def test_the_commit_is_found_and_given_again_the_command_measures_nothing(writte
     assert (document["ending"], [each[:10] for each in document["candidates"]]) == ("found", [commits[7]])
     runs = json.loads(call_here(tmp_path, "runs", "--json").stdout)["runs"]
     assert len(runs) == 2 * len(document["trials"]) == 2 * len(trials)
-    assert {f"bisect-{commits[7]}", f"bisect-{commits[0]}"} <= {run["label"] for run in runs}
+    assert {run["label"] for run in runs} == {None}  # so `delete --older` takes them
     (kept,) = (tmp_path / "builds").glob("*-verdicts.json")
     verdicts = json.loads(kept.read_text())
     kept.write_text(json.dumps(verdicts[:-1]))  # as it was before the last comparison
@@ -80,6 +80,31 @@ def test_a_faster_commit_next_to_one_that_cannot_be_built_is_a_range(written: Wr
         f"One of 2 commits up to {commits[2]} made it faster (-30.0 % (-30 to -30) from {commits[0]} to " in done.stdout
     )
     assert [line.split()[0] for line in done.stdout.splitlines()[-2:]] == [f"{commits[2]}:", f"{commits[1]}:"]
+
+
+def test_a_commit_on_which_the_pattern_cannot_run_is_left_out(written: Written, tmp_path: Path) -> None:
+    history(written, [1000, 1000])
+    model = written.folder / "model.toml"
+    model.write_text(model.read_text().replace("nodes = 2", "nodes = 1"))
+    broken = written.commit("broken")[:10]
+    write_model(model, 1300)
+    last = written.commit("mended")[:10]
+    done = bisect(tmp_path, "--good", "HEAD~3")
+    assert done.returncode == 3, done.stderr
+    assert f"skipped: {broken}: there is nothing to measure: " in done.stdout
+    assert f"One of 2 commits up to {last} made it slower" in done.stdout
+
+
+def test_in_a_shallow_clone_commits_that_do_not_connect_have_their_sentence(written: Written, tmp_path: Path) -> None:
+    commits = history(written, [1000, 1000, 1300])
+    clone = tmp_path / "clone"
+    written.git("tag", "old", commits[0])
+    written.git("clone", "--quiet", "--depth", "1", f"file://{written.folder}", str(clone))
+    written.git("-C", str(clone), "fetch", "--quiet", "--depth", "1", "origin", "tag", "old")
+    done = call_here(tmp_path, "bisect", "--repo", "clone", "--build", BUILD, "--good", "old", *PATTERN)
+    assert done.returncode == 2, done.stderr
+    assert "clone is a shallow clone, in which " in done.stderr
+    assert done.stderr.endswith("run git fetch --unshallow there\n")
 
 
 def test_without_a_change_there_is_nothing_to_look_for(written: Written, tmp_path: Path) -> None:
@@ -119,6 +144,7 @@ def test_an_mpi_that_was_built_is_measured(written: Written, tmp_path: Path) -> 
             "no such option '--resume'",
         ),
         (("--good", "HEAD~1", "--", "pingpong", "--bytes", "8,64", "-t", "sim@$PREFIX/model.toml"), "has 2: name one"),
+        (("--good", "HEAD~1", *PATTERN[:5], "1s", *PATTERN[6:]), "--time 1 s is too short for the launches of"),
     ],
 )
 def test_bad_input_is_one_sentence(written: Written, tmp_path: Path, words: tuple[str, ...], said: str) -> None:

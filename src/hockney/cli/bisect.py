@@ -18,6 +18,7 @@ from hockney.cli.run import run
 from hockney.errors import ExitCode, UsageError
 from hockney.render.json import print_json
 from hockney.render.streams import remark
+from hockney.units import format_duration_s
 
 if TYPE_CHECKING:
     from hockney.measure.plan import Plan
@@ -58,7 +59,7 @@ pingpong --bytes 64K -t 'mpi@$PREFIX'""",
     "--jobs",
     type=count_of("jobs", 64),
     metavar="NUMBER",
-    help="Build so many commits side by side. [default: 1]",
+    help="Number of commits to build side by side. [default: 1]",
 )
 @click.argument("pattern", metavar="-- PATTERN [OPTION]…", nargs=-1, required=True, type=click.UNPROCESSED)
 def bisect(
@@ -135,6 +136,11 @@ def _ends(repository: Repository, good: str, bad: str) -> tuple[Commit, Commit]:
     if older.id == newer.id:
         raise UsageError(f"--good and --bad are the same commit {older.short}: name an older one with --good")
     if not repository.has_in(older.id, newer.id):
+        if repository.is_shallow:
+            raise UsageError(
+                f"{repository.path} is a shallow clone, in which {newer.short} does not reach back to {older.short}: "
+                "run git fetch --unshallow there"
+            )
         raise UsageError(
             f"--bad {newer.short} does not contain --good {older.short}: exchange them if it is older (faster ones "
             f"are found, too), or give --good what `git merge-base {older.short} {newer.short}` prints"
@@ -161,21 +167,26 @@ def _read_pattern(words: Sequence[str], prefix: Path) -> tuple[Suite, RunOptions
 def _plans(words: Sequence[str], catalogue: Catalogue) -> Callable[[Path], Plan]:
     """Makes the plan that measures what is installed in a folder."""
     from hockney.measure.bisect import LibraryUnusable
+    from hockney.measure.interleave import can_race
     from hockney.measure.plan import make_plan, refuse_empty
+    from hockney.measure.run import Variant
 
     def plan_on(prefix: Path) -> Plan:
         suite, options = _read_pattern(words, prefix)
         try:
             catalogue.select(options.transports)
+            plan = make_plan(suite, options, catalogue)
+            refuse_empty(plan)
         except UsageError as error:
             raise LibraryUnusable(str(error)) from error
-        plan = make_plan(suite, options, catalogue)
-        refuse_empty(plan)
         if len(plan.points) > 1:
             raise UsageError(
                 f"a search follows one series, and this pattern has {len(plan.points)}: name one pattern, transport, "
                 "size (--bytes) and number of ranks (-n)"
             )
+        if not can_race([Variant(plan)] * 2):
+            time = format_duration_s(plan.limits.time_s)
+            raise UsageError(f"--time {time} is too short for the launches of a comparison: give more, such as 2m")
         return plan
 
     return plan_on
