@@ -116,6 +116,7 @@ def test_without_a_change_there_is_nothing_to_look_for(written: Written, tmp_pat
     )
 
 
+@pytest.mark.full  # ten launches or more, each with two starts of an MPI
 @pytest.mark.skipif(not mpi_is_here(), reason="there is no Open MPI of the system here")
 def test_an_mpi_that_was_built_is_measured(written: Written, tmp_path: Path) -> None:
     """A delay before each send makes it several times as slow."""
