@@ -67,6 +67,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "hosts").write_text("localhost\nn1.invalid\n")  # health says that it does not answer
     for words in RUNS:
         assert call_here(folder, *words).returncode in (0, 3), words  # 3: no interval in so little time
+    assert call_here(folder, "baseline", "accept", "monday").returncode == 0
     return folder
 
 
