@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from hockney.analysis.tune import RaceCell, Referee, Rule, can_be_ruled, rule_files, rules_of
-from hockney.errors import UsageError
+from hockney.analysis.compare.values import SeriesChange, Verdict
+from hockney.analysis.tune import RaceCell, Referee, Rule, can_be_ruled, other_values, proved, rule_files, rules_of
 from hockney.model import Point
+from hockney.stats.shift import Shift
+from hockney.worker.errors import ProtocolError
 from hockney.worker.settings import Choice
 
-RING, TREE = Choice("ring", "4", {"X": "4"}), Choice("tree", "5", {"X": "5"})
+RING, TREE = Choice("ring", "4"), Choice("tree", "5")
 SURE = (1.2, 1.3, 1.4)
 SIZES = [0, 1, 7, 8, 9, 63, 64, 65, 511, 512, 513, 4095, 4096, 4097, 1 << 20]
 
@@ -40,6 +42,33 @@ def test_neighbours_with_one_winner_are_one_rule_and_doubt_ends_it() -> None:
         ("bcast", 8, 65536, 65536, TREE),
     ]
     assert str(rules_of(cells)[1]) == "bcast, 4 ranks, 8 B to 512 B: ring, 1.30x to 1.60x as fast (at least 1.20x)"
+    numbers = Rule("bcast", 4, 8, 64, RING, ((9, 10.2, 11), (9.5, 9.9, 11)))
+    assert numbers.words == ("8 B to 64 B", "9.90x to 10.20x", "9.00x")
+
+
+def change(size: int, verdict: Verdict, ratio: float) -> SeriesChange:
+    shift = Shift(ratio, ratio / 1.01, ratio * 1.01, 0.95, 10, 10)
+    return SeriesChange(Point("mpi", "bcast", 4, size), verdict, shift=shift)
+
+
+def test_a_proof_leaves_the_sizes_at_which_it_shows_a_gain() -> None:
+    faster, same, open_ = Verdict.FASTER, Verdict.SAME, Verdict.INCONCLUSIVE
+    seen = [(8, faster), (36, faster), (64, faster), (288, same), (512, faster), (2304, open_), (4096, faster)]
+    changes = [change(size, verdict, 0.8 if verdict is faster else 1.0) for size, verdict in seen]
+    raced = [Rule("bcast", 4, 8, 2304, RING, (SURE,))]
+    left = proved(raced, changes)
+    assert [(rule.least, rule.most, rule.winner) for rule in left] == [(8, 64, RING), (512, 512, RING)]
+    assert left[0].gains[0] == pytest.approx((1 / 0.808, 1 / 0.8, 1.01 / 0.8))
+    assert proved(raced, [change(8, faster, 0.97)]) == []  # a gain below 5 %
+
+
+def test_thresholds_are_proved_together_and_at_all_sizes() -> None:
+    one, other = (Choice(f"{name}=1", "1", {name: "1"}, {name: 1}, is_threshold=True) for name in "TU")
+    rules = [Rule("bcast", 4, 8, 8, one, (SURE,)), Rule("bcast", 4, 64, 64, other, (SURE,))]
+    faster = [change(8, Verdict.FASTER, 0.8), change(64, Verdict.FASTER, 0.8)]
+    assert [rule.winner for rule in proved(rules, faster)] == [one, other]
+    assert proved(rules, [faster[0], change(64, Verdict.SAME, 1.0)]) == []
+    assert proved(rules, [*faster, change(512, Verdict.INCONCLUSIVE, 1.0)]) == []
 
 
 RULES = [
@@ -169,24 +198,43 @@ def test_what_mpich_cannot_do_with_every_operator_stays_its_own_choice() -> None
 
 
 def test_intel_mpi_gets_one_variable_for_each_operation() -> None:
-    of_bcast = [rule for rule in RULES if rule.operation == "bcast"]
+    of_bcast = [
+        replace(rule, winner=Choice("", rule.winner.word, {"X": rule.winner.word}))
+        for rule in RULES
+        if rule.operation == "bcast"
+    ]
     files = rule_files("intel", of_bcast, ["head"])
     assert files.environment == {"X": "4:8-64@4-4;5:512-512@4-4;5:0-4096@5-5;4:64-64@8-8"}
-    assert files.texts[""].endswith("export X='4:8-64@4-4;5:512-512@4-4;5:0-4096@5-5;4:64-64@8-8'\n")
+    assert files.named("")[""].endswith("export X='4:8-64@4-4;5:512-512@4-4;5:0-4096@5-5;4:64-64@8-8'\n")
 
 
 def test_a_threshold_has_one_value() -> None:
-    low, high = (Choice(f"T={n}", n, {"T": n}, is_threshold=True) for n in ("1", "2"))
-    one = Rule("pingpong", 2, 8, 64, low, (SURE,))
-    assert rule_files("openmpi", [one], []).texts[""].endswith("export T=1\n")
-    with pytest.raises(UsageError, match="T would need two values, 1 and 2"):
-        rule_files("openmpi", [one, Rule("pingpong", 2, 512, 512, high, (SURE,))], [])
+    low, high, third = (Choice(f"T={n}", n, {"T": n}, is_threshold=True) for n in "123")
+    one, two = Rule("pingpong", 2, 8, 64, low, (SURE,)), Rule("pingpong", 2, 512, 512, high, ((1.3, 1.35, 1.4),))
+    text = rule_files("openmpi", [one], []).named("")[""]
+    assert text.endswith("(at least 1.20x); not verified: the library does not show what it takes\nexport T=1\n")
+    assert other_values([one, two], [low, high, third, RING]) == {low, third}
+
+
+def test_a_name_with_a_quote_and_a_head_of_two_lines_do_no_harm() -> None:
+    files = rule_files("mpich", [], ["hockney tune 'a\nrm b'"], {LOWER: {}})
+    assert files.named("/it's/f")[""] == (
+        f"# hockney tune 'a\\nrm b'\n# \nexport {LOWER}='/it'\"'\"'s/f.1.json'\n"
+    )
+
+
+@pytest.mark.parametrize("tree", [{}, {"collective=bcast": {}}, {"collective=bcast": {"comm_type=intra": {}}}])
+def test_an_mpich_with_other_rules_than_the_known_ones(tree: dict[str, Any]) -> None:
+    with pytest.raises(ProtocolError, match="this MPICH has other rules for bcast"):
+        rule_files("mpich", RULES[1:2], [], {UPPER: tree})
 
 
 def test_operations_whose_rules_would_be_wrong() -> None:
     assert "only the root has to give" in can_be_ruled("openmpi", "scatter")
     assert "number of elements" in can_be_ruled("mpich", "gather")
     assert can_be_ruled("openmpi", "scan") == "its rules files have no sizes for it"
+    assert "before 4.1" in can_be_ruled("openmpi", "gather", (4, 0, 7))
+    assert can_be_ruled("openmpi", "gather", (4, 1, 0)) == can_be_ruled("openmpi", "bcast", (4, 0, 7)) == ""
     assert not any(can_be_ruled(kind, "allreduce") for kind in ("openmpi", "mpich", "intel"))
 
 
@@ -195,7 +243,7 @@ def test_who_leaves_a_race_and_when() -> None:
     times = {1: 0.96, 2: 2.0, 3: 0.70, 4: 0.71, 5: 0.5}
     choices = [Choice(str(number)) for number in times]
     point = Point("mpi", "bcast", 4, 64)
-    referee, left_at = Referee(choices, 1), dict[int, int]()
+    referee, left_at = Referee(choices, [point]), dict[int, int]()
     for launch in range(1, 20):
         ratios = {
             (number, point): [time] * (min(launch, 2) if number == 5 else launch) for number, time in times.items()
@@ -214,25 +262,43 @@ def test_who_leaves_a_race_and_when() -> None:
 def test_a_winner_is_kept_at_the_next_size_where_it_is_as_good() -> None:
     choices = [Choice("a"), Choice("b")]
     times = {8: (0.70, 0.80), 64: (0.705, 0.70), 512: (0.75, 0.70), 4096: (0.99, 0.99)}
-    referee = Referee(choices, len(times))
+    points = [Point("mpi", "bcast", 4, size) for size in times]
+    referee = Referee(choices, points)
     ratios = {
-        (number, Point("mpi", "bcast", 4, size)): [time] * 20
-        for size, both in times.items()
-        for number, time in enumerate(both, 1)
+        (number, point): [time] * 20 for point in points for number, time in enumerate(times[point.bytes], 1)
     }
     referee.decide(ratios)
     assert [cell.winner.name for cell in referee.cells()] == ["a", "a", "b", "default"]
 
 
+def test_a_size_that_was_not_measured_has_no_winner() -> None:
+    points = [Point("mpi", "bcast", 4, size) for size in (64, 128, 256)]
+    referee = Referee([Choice("a")], points)
+    referee.decide({(1, points[0]): [0.5] * 20, (1, points[2]): [0.5] * 20})
+    assert [(rule.least, rule.most) for rule in rules_of(referee.cells())] == [(64, 64), (256, 256)]
+    assert referee.unmeasured() == [points[1]]
+
+
+def test_a_threshold_that_is_slower_at_a_size_is_known() -> None:
+    points = [Point("mpi", "pingpong", 2, size) for size in (64, 128)]
+    choices = [Choice(name, is_threshold=name < "c") for name in "abc"]
+    referee = Referee(choices, points)
+    times = {(1, 64): 0.5, (1, 128): 1.2, (2, 64): 0.8, (2, 128): 1.01, (3, 64): 2.0}
+    referee.decide({(number, Point("mpi", "pingpong", 2, size)): [time] * 9 for (number, size), time in times.items()})
+    assert referee.slower() == {choices[0]}
+
+
 def test_a_race_without_enough_launches_writes_nothing() -> None:
-    referee = Referee([Choice("a")], 1)
-    referee.decide({(1, Point("mpi", "bcast", 4, 64)): [0.5] * 4})
+    point = Point("mpi", "bcast", 4, 64)
+    referee = Referee([Choice("a")], [point])
+    referee.decide({(1, point): [0.5] * 4})
     assert referee.too_few() == (4, 6)
     assert not any(cell.is_rule for cell in referee.cells())
 
 
 def test_a_race_that_everybody_has_left_early_was_long_enough() -> None:
-    referee = Referee([Choice(str(number)) for number in range(9)], 9)
-    ratios = {(number, Point("mpi", "bcast", 4, size)): [1.0] * 6 for number in range(1, 10) for size in range(9)}
+    points = [Point("mpi", "bcast", 4, size) for size in range(9)]
+    referee = Referee([Choice(str(number)) for number in range(9)], points)
+    ratios = {(number, point): [1.0] * 6 for number in range(1, 10) for point in points}
     assert referee.decide(ratios) == ratios.keys()
     assert referee.too_few() is None

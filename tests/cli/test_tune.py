@@ -12,15 +12,16 @@ import pytest
 from tests.analysis.compare.made import add_run
 from tests.shared import made_once
 
-from hockney.analysis.tune import Rule, RuleFiles
+from hockney.analysis.tune import RuleFiles
 from hockney.cli import execute
-from hockney.cli.tune import write_all
-from hockney.errors import ExitCode, HockneyError
+from hockney.cli.tune import refuse_beside, write_all
+from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import tune as racing
 from hockney.measure.interleave import Decide, Entry, Look
 from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.worker.catalogue import TransportInfo
+from hockney.worker.errors import ProtocolError
 from hockney.worker.libraries import MPI
 from hockney.worker.settings import Choice, algorithms
 
@@ -39,8 +40,10 @@ def chosen(variant: Variant, size: int) -> str:
     return [line.partition(" ")[2] for line in of_two.splitlines() if int(line.partition(" ")[0]) <= size][-1]
 
 
-def measured(ratio_of: Callable[[str, int], float], most: int = 60) -> Callable[..., list[int]]:
-    """In place of measuring: runs whose launches have these times over the default's, with a scatter of 1 %."""
+def measured(
+    ratio_of: Callable[[str, int], float], most: int = 60, scatter: float = 0.002
+) -> Callable[..., list[int]]:
+    """In place of measuring: runs with these times over the default's; those of a race scatter by 1 %."""
 
     def measure(variants: Sequence[Variant], lab: Lab, decide: Decide) -> list[int]:
         rng = np.random.default_rng()
@@ -61,7 +64,7 @@ def measured(ratio_of: Callable[[str, int], float], most: int = 60) -> Callable[
         of_base = dict.fromkeys(points, 1000.0)
         times = [of_base, *({p: 1000.0 * true[n, p] for p in points} for n in range(1, len(variants)))]
         plan = variants[0].plan.as_json()
-        return [add_run(lab.store, each, launches=10, scatter=0.002, plan=plan, suite="x") for each in times]
+        return [add_run(lab.store, each, launches=10, scatter=scatter, plan=plan, suite="x") for each in times]
 
     return measure
 
@@ -115,7 +118,9 @@ def test_the_fast_algorithm_becomes_a_rule_where_it_is_fast_and_faults_are_named
     assert re.search(r"left out: allreduce with segmented_ring: .*(SIGABRT|signal 6)", said, re.IGNORECASE), said
     assert "left out: allreduce with rabenseifner: " in said
     assert "Nothing slower (a slowdown up to 3 % could hide)." in said
+    assert f"_filename={output}" in said
     text = output.read_text()
+    assert "# proof: nothing slower (a slowdown up to 3 % could hide)\n" in text
     assert text.startswith("# Open MPI 4.1.4, 20")
     assert "# allreduce, 2 ranks, 64 B to 1 KiB: ring, 1.4" in text
     assert "\n2 3 # ranks, sizes: bytes, algorithm, fan-out, segment\n0 0 0 0\n64 4 0 0\n1025 0 0 0\n3 1 #" in text
@@ -150,8 +155,7 @@ def test_too_few_launches_say_so(tune: Tune, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = Rule("allreduce", 2, 64, 64, Choice("ring", RING), ((2.0, 2.1, 2.2),))
-    monkeypatch.setattr(racing, "_race", lambda *_: [rule])
+    monkeypatch.setattr(racing, "_measured", measured(lambda *_: 1.0))
     monkeypatch.setenv("OMPI_MCA_coll", "^tuned")
     code, said, output = tune("64")
     assert (code, output.exists()) == (ExitCode.INCOMPLETE, False)
@@ -165,6 +169,8 @@ def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monk
         ("allreduce", ("-t", "shm"), "shm cannot be tuned: choose an MPI"),
         ("allreduce", ("-t", "mpi"), "tune one library at a time"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-n", "4096"), "there is nothing to tune: "),
+        ("allreduce,pingpong", ("-t", "mpi@openmpi-4"), "collectives and others have different settings"),
+        ("allreduce", ("-t", "mpi@openmpi-4", "-o", "op=sum,max"), "give each option (-o) one value"),
         ("nonsense", ("-t", "mpi@openmpi-4"), "unknown suite or pattern 'nonsense'"),
     ],
 )
@@ -176,11 +182,62 @@ def test_what_cannot_be_tuned(
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    files = RuleFiles({"": "export A={file}.1.json\n", ".1.json": "{}\n"}, {"A": "{file}.1.json"})
+    files = RuleFiles({"": "# a\n", ".1.json": "{}\n"}, {"A": "{file}.1.json"})
     (tmp_path / "a").mkdir()
     write_all(tmp_path / "a" / "rules", files)
-    assert (tmp_path / "a" / "rules").read_text() == f"export A={tmp_path}/a/rules.1.json\n"
-    (tmp_path / "b" / ".rules.part").mkdir(parents=True)  # so the last file cannot be written
-    with pytest.raises(HockneyError, match="cannot write"):
-        write_all(tmp_path / "b" / "rules", files)
-    assert [path.name for path in (tmp_path / "b").iterdir()] == [".rules.part"]
+    assert (tmp_path / "a" / "rules").read_text() == f"# a\nexport A={tmp_path}/a/rules.1.json\n"
+    for part, there in ((".rules.part", "rules.1.json"), (".rules.1.json.part", "rules")):
+        folder = tmp_path / part
+        (folder / part).mkdir(parents=True)  # so one of the files cannot be written
+        (folder / there).write_text("before")
+        with pytest.raises(HockneyError, match="cannot write"):
+            write_all(folder / "rules", files)
+        assert {path.name for path in folder.iterdir()} == {part, there}
+        assert (folder / there).read_text() == "before"
+
+
+def test_a_file_that_is_not_of_the_rules_is_not_written_over(tmp_path: Path) -> None:
+    files = RuleFiles({"": "", ".1.json": ""}, {})
+    refuse_beside(tmp_path / "rules", files)
+    (tmp_path / "rules.1.json").touch()
+    with pytest.raises(UsageError, match=r"rules\.1\.json, which exists"):
+        refuse_beside(tmp_path / "rules", files)
+    (tmp_path / "rules").touch()
+    refuse_beside(tmp_path / "rules", files)
+
+
+def test_a_default_that_fails_is_not_kept(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_times(variants: Sequence[Variant], lab: Lab, decide: Decide) -> list[int]:
+        failed = dict.fromkeys(variants[0].plan.points, "rank 1 died")
+        return [add_run(lab.store, {}, failed=failed, suite="x") for _ in variants]
+
+    monkeypatch.setattr(racing, "_measured", no_times)
+    code, said, output = tune("64,1024")
+    assert (code, output.exists()) == (ExitCode.INCOMPLETE, False)
+    assert "left out: allreduce with default: rank 1 died" in said
+    assert "keep them" not in said
+
+
+def test_a_proof_that_decides_nothing_writes_nothing(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    faster = measured(lambda word, _: {RING: 0.7}.get(word, 1.0))
+    doubtful = measured(lambda *_: 1.0, scatter=1.0)
+    monkeypatch.setattr(
+        racing, "_measured", lambda variants, *more: (faster if len(variants) > 2 else doubtful)(variants, *more)
+    )
+    code, said, output = tune("64,1024")
+    assert (code, output.exists()) == (ExitCode.INCOMPLETE, False), said
+    assert "All 3 undecided; no rule is confirmed." in said
+    assert "othing slower" not in said
+
+
+def test_a_choice_whose_variables_cannot_be_read_is_left_out(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_taken(_: TransportInfo, choice: Choice) -> bool:
+        if choice.word == RING:
+            raise ProtocolError("it says nonsense")
+        return True
+
+    monkeypatch.setattr(racing, "is_taken", is_taken)
+    monkeypatch.setattr(racing, "_measured", measured(lambda *_: 1.0))
+    code, said, _ = tune("64")
+    assert code == ExitCode.INCOMPLETE
+    assert "left out: allreduce with ring: it says nonsense" in said

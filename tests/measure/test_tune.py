@@ -36,7 +36,7 @@ def test_a_file_is_followed_where_its_rule_holds_and_nowhere_else(word: str, ope
     assert all(followed.values()), followed
     assert not any(not_followed.values()), not_followed
     with kept(found.files([rule])) as environment:
-        assert failure(found.transport, point(2, 65536), environment) is None
+        assert failure(found, point(2, 65536), environment) is None
 
 
 @pytest.mark.parametrize(

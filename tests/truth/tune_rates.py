@@ -31,7 +31,7 @@ def race(rng: np.random.Generator) -> Counter[str]:
         tilt = rng.uniform(-0.15, 0.15) if kind == "crosses" else 0.0
         true.update({(number, point): math.exp(log + tilt * (at - 2.5)) for at, point in enumerate(_POINTS)})
     scatter = rng.choice([0.01, 0.03, 0.06])
-    referee = Referee([Choice(str(number)) for number in range(_CHOICES)], len(_POINTS))
+    referee = Referee([Choice(str(number)) for number in range(_CHOICES)], _POINTS)
     ratios: dict[tuple[int, Point], list[float]] = {entry: [] for entry in true}
     left: set[tuple[int, Point]] = set()
     for _ in range(_LAUNCHES):

@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hockney.errors import UsageError
+from hockney.analysis.compare.values import SeriesChange, Verdict
 from hockney.model import Point
 from hockney.stats.sequence import chance_above, chance_below, interval, wins_needed
-from hockney.units import format_bytes
+from hockney.units import format_bytes, printable
+from hockney.worker.errors import ProtocolError
 from hockney.worker.settings import DEFAULT, Choice
 
 GAIN_MIN = 1.05
@@ -52,14 +53,25 @@ class Rule:
     winner: Choice
     gains: tuple[tuple[float, float, float], ...]
 
-    def __str__(self) -> str:
-        values = sorted(value for _, value, _ in self.gains)
-        span = f"{values[0]:.2f}x" if len(values) == 1 else f"{values[0]:.2f}x to {values[-1]:.2f}x"
-        worst = min(low for low, _, _ in self.gains)
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """Its sizes, its gains, and the least that is certain."""
         sizes = format_bytes(self.least) + (f" to {format_bytes(self.most)}" if self.most > self.least else "")
+        values = sorted(value for _, value, _ in self.gains)
+        span = dict.fromkeys((f"{values[0]:.2f}x", f"{values[-1]:.2f}x"))
+        return sizes, " to ".join(span), f"{min(low for low, _, _ in self.gains):.2f}x"
+
+    def __str__(self) -> str:
+        sizes, span, least = self.words
+        doubt = "" if self.winner.can_be_verified else "; not verified: the library does not show what it takes"
         return (
-            f"{self.operation}, {self.ranks} ranks, {sizes}: {self.winner.name}, {span} as fast (at least {worst:.2f}x)"
+            f"{self.operation}, {self.ranks} ranks, {sizes}: {self.winner.name}, {span} as fast (at least {least})"
+            f"{doubt}"
         )
+
+    def holds_for(self, point: Point) -> bool:
+        """Whether it is for this point."""
+        return (self.operation, self.ranks) == (point.pattern, point.ranks) and self.least <= point.bytes <= self.most
 
 
 def rules_of(cells: Iterable[RaceCell]) -> list[Rule]:
@@ -76,6 +88,35 @@ def rules_of(cells: Iterable[RaceCell]) -> list[Rule]:
     return rules
 
 
+def proved(rules: Sequence[Rule], changes: Sequence[SeriesChange]) -> list[Rule]:
+    """What a proof leaves of rules: the sizes at which it shows them faster, with its gains.
+
+    Thresholds hold for all sizes, so they stay together, and only where the proof decided all.
+    """
+    cells = []
+    for change in changes:
+        point, ratio = change.point, change.ratio
+        winner = next((rule.winner for rule in rules if rule.holds_for(point)), DEFAULT)
+        if change.verdict is Verdict.FASTER and ratio is not None:
+            gain = (1 / ratio.high, 1 / ratio.value, 1 / ratio.low)
+            cells.append(RaceCell(point.pattern, point.ranks, point.bytes, winner, gain))
+        else:
+            cells.append(RaceCell(point.pattern, point.ranks, point.bytes))
+    found = rules_of(cells)
+    wanted = {rule.winner for rule in rules if rule.winner.is_threshold}
+    is_open = any(change.verdict is Verdict.INCONCLUSIVE for change in changes)
+    return [] if wanted and (is_open or wanted != {rule.winner for rule in found}) else found
+
+
+def other_values(rules: Sequence[Rule], choices: Iterable[Choice]) -> set[Choice]:
+    """The choices of other values than a threshold's best one: that with the largest certain gain, for all sizes."""
+    taken: dict[str, Choice] = {}
+    for rule in sorted(rules, key=lambda rule: -max(low for low, _, _ in rule.gains)):
+        for variable in rule.winner.environment if rule.winner.is_threshold else ():
+            taken.setdefault(variable, rule.winner)
+    return {each for each in choices if any(taken.get(variable, each) != each for variable in each.environment)}
+
+
 # ---- the race --------------------------------------------------------------------------------------------------------
 
 _ALPHA = 0.05
@@ -84,16 +125,17 @@ Ratios = Mapping[tuple[int, Point], Sequence[float]]  # times of the default's, 
 
 
 class Referee:
-    """Says after each launch who leaves which point: with few launches that is wrong of one entry in 20 at most.
+    """Says after each launch who leaves which point.
 
-    A choice leaves if it is certainly not 5 % faster than the default, or not 2 % faster than the best one. The best
-    one leaves when nobody else is left and its gain is certain, among all entries.
+    A choice leaves if it seems not to be 5 % faster than the default, or not 2 % faster than the best one of now. Each
+    of these tests is wrong of one entry in 20 at most, both together of more; that costs gains, and makes no rule. The
+    best one leaves when nobody else is left and its gain is certain, among all entries.
     """
 
-    def __init__(self, choices: Sequence[Choice], points: int) -> None:
+    def __init__(self, choices: Sequence[Choice], points: Sequence[Point]) -> None:
         self.ratios: Ratios = {}
-        self._choices, self._left = choices, set[tuple[int, Point]]()
-        self._chance = _ALPHA / max(1, points * len(choices))
+        self._choices, self._points, self._left = choices, points, set[tuple[int, Point]]()
+        self._chance = _ALPHA / max(1, len(points) * len(choices))
 
     def decide(self, ratios: Ratios) -> set[tuple[int, Point]]:
         """The entries that have left."""
@@ -120,9 +162,9 @@ class Referee:
 
     def cells(self, without: Collection[Choice] = ()) -> list[RaceCell]:
         """The winner of each point, of those that may win. It keeps that of the size before, if that is as good."""
-        cells, before = list[RaceCell](), dict[tuple[str, int], Choice]()
-        for point, values in sorted(self._by_point().items(), key=lambda item: item[0].bytes):
-            curve = point.pattern, point.ranks
+        cells, before, known = list[RaceCell](), dict[tuple[str, int], Choice](), self._by_point()
+        for point in sorted(self._points, key=lambda point: point.bytes):
+            curve, values = (point.pattern, point.ranks), known.get(point, {})
             of = {
                 choice: cell
                 for choice, cell in ((self._choices[n - 1], self._cell(n, point, values[n])) for n in values)
@@ -135,6 +177,16 @@ class Referee:
             before[curve] = best
             cells.append(of.get(best, RaceCell(*curve, point.bytes)))
         return cells
+
+    def unmeasured(self) -> list[Point]:
+        """The points of which nothing is known."""
+        known = self._by_point()
+        return [point for point in self._points if point not in known]
+
+    def slower(self) -> set[Choice]:
+        """The thresholds that seem slower than the default at some point: they hold for all."""
+        slower = {n for (n, _), values in self.ratios.items() if values and statistics.median(values) > GAIN_MIN}
+        return {self._choices[n - 1] for n in slower if self._choices[n - 1].is_threshold}
 
     def _cell(self, number: int, point: Point, ratios: Sequence[float]) -> RaceCell:
         time = interval(ratios, 2 * self._chance)
@@ -156,15 +208,25 @@ class Referee:
 class RuleFiles:
     """The content of files by what follows the name that the user gives, and the variables that make a job read them.
 
-    `{file}` in a variable stands for that name. The first file has the comments.
+    `{file}` in a variable stands for that name. The first file has the comments. `is_sourced`: and sets the variables.
     """
 
     texts: Mapping[str, str]
     environment: Mapping[str, str]
+    is_sourced: bool = True
 
     def variables(self, name: str) -> dict[str, str]:
         """The variables of a job, once the files are there."""
         return {variable: value.replace("{file}", name) for variable, value in self.environment.items()}
+
+    def exports(self, name: str) -> list[str]:
+        """The variables as a shell sets them."""
+        return [f"export {variable}={shlex.quote(value)}" for variable, value in self.variables(name).items()]
+
+    def named(self, name: str) -> dict[str, str]:
+        """The content of the files that are called so."""
+        exports = "".join(f"{line}\n" for line in self.exports(name)) if self.is_sourced else ""
+        return {suffix: text + (exports if suffix == "" else "") for suffix, text in self.texts.items()}
 
 
 def rule_files(
@@ -172,43 +234,30 @@ def rule_files(
 ) -> RuleFiles:
     """The files for a kind of library. `head`: lines about machine, date and versions.
 
-    `trees`: MPICH's own rules (settings.selection_trees). Raises UsageError for an operation whose rules cannot be
-    written for that library.
+    `trees`: MPICH's own rules (settings.selection_trees). Raises ProtocolError where they are not those that are known.
     """
-    comments = "".join(f"# {line}\n" for line in (*head, "", *map(str, rules)))
-    limits = [rule for rule in rules if rule.winner.is_threshold]
-    if limits or kind == "intel":
-        settings = _environment_of(limits) if limits else _of_intel(rules)
-        return RuleFiles({"": comments + _exports(settings)}, settings)
+    comments = "".join(f"# {printable(line, keep='')}\n" for line in (*head, "", *map(str, rules)))
+    if any(rule.winner.is_threshold for rule in rules):
+        merged = {name: value for rule in rules for name, value in rule.winner.environment.items()}
+        return RuleFiles({"": comments}, merged)
+    if kind == "intel":
+        return RuleFiles({"": comments}, _of_intel(rules))
     if kind == "openmpi":
-        rules_text, environment = _of_openmpi(rules), _RULES_OF_OPENMPI
-        return RuleFiles({"": comments + rules_text}, environment)
+        return RuleFiles({"": comments + _of_openmpi(rules)}, _RULES_OF_OPENMPI, is_sourced=False)
     files = {f".{number}.json": tree for number, tree in enumerate(_of_mpich(rules, trees or {}).values(), 1)}
     environment = {name: f"{{file}}{suffix}" for name, suffix in zip(trees or {}, files, strict=True)}
     texts = {suffix: json.dumps(tree, indent=1) + "\n" for suffix, tree in files.items()}
-    return RuleFiles({"": comments + _exports(environment)} | texts, environment)
+    return RuleFiles({"": comments} | texts, environment)
 
 
-def can_be_ruled(kind: str, operation: str) -> str:
-    """Why no rules can be written for an operation; empty if they can."""
+def can_be_ruled(kind: str, operation: str, version: tuple[int, ...] = ()) -> str:
+    """Why no rules can be written for an operation; empty if they can. `version`: of the library; (): any."""
     if operation in _REFUSED.get(kind, {}):
         return _REFUSED[kind][operation]
+    if kind == "openmpi" and operation in ("gather", "allgatherv") and () < version < (4, 1):
+        return "Open MPI has no such rules before 4.1"
     known = {"openmpi": _OPENMPI.keys(), "mpich": _MPICH.keys()}.get(kind, {operation})
     return "" if operation in known else "its rules files have no sizes for it"
-
-
-def _exports(environment: Mapping[str, str]) -> str:
-    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
-
-
-def _environment_of(rules: Sequence[Rule]) -> dict[str, str]:
-    """Thresholds: one value for all sizes."""
-    merged: dict[str, str] = {}
-    for rule in rules:
-        for name, value in rule.winner.environment.items():
-            if merged.setdefault(name, value) != value:
-                raise UsageError(f"{name} would need two values, {merged[name]} and {value}: tune one pattern alone")
-    return merged
 
 
 def _grouped(rules: Iterable[Rule]) -> dict[str, dict[int, list[Rule]]]:
@@ -286,15 +335,16 @@ def _of_mpich(rules: Sequence[Rule], trees: Mapping[str, Tree]) -> dict[str, Tre
     added: dict[str, Tree] = json.loads(json.dumps(trees))
     for layer, tree in added.items():
         for operation, by_ranks in _grouped(rules).items():
-            parent = tree[f"collective={operation}"]
-            own = parent.pop("comm_type=intra") if "comm_type=intra" in parent else None
-            if own is None:
-                raise UsageError(f"MPICH's own rules for {operation} are not known")
-            is_upper = "CH4" in layer
+            try:
+                parent = tree[f"collective={operation}"]
+                own = parent.pop("comm_type=intra")
+                composition = _flat(own) if "CH4" in layer else None
+            except LookupError as error:
+                raise ProtocolError(f"this MPICH has other rules for {operation} than hockney knows") from error
             split: Tree = {}
             for ranks, of_ranks in sorted(by_ranks.items()):
                 split.setdefault(f"comm_size<={ranks - 1}", own)
-                split[f"comm_size<={ranks}"] = _with_rules(own, of_ranks, _flat(own) if is_upper else None)
+                split[f"comm_size<={ranks}"] = _with_rules(own, of_ranks, composition)
             split["comm_size=any"] = own
             tree[f"collective={operation}"] = {"comm_type=intra": split, **parent}
     return added

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -55,9 +56,10 @@ def tune(
 ) -> int:
     """Find settings of an MPI library that are faster than its defaults, and write them as its rules.
 
-    Races what the library lets you choose: algorithms of collective operations; thresholds for other patterns. What
-    loses leaves the race. Rules are written where a gain of 5 % or more is certain, and then proved against the default
-    at all sizes and at those between. docs/tuning.md describes the files.
+    Races what the library lets you choose: algorithms of collective operations; thresholds for other patterns. Choices
+    that lose leave the race. Where one is certainly faster, by about 5 % or more, it is proved against the default at
+    all sizes and at those between; rules are written for the sizes at which the proof shows it faster. docs/tuning.md
+    describes the files.
     """
     from hockney.cli.measuring import measuring
     from hockney.cli.progress import ProgressDisplay
@@ -66,7 +68,13 @@ def tune(
     from hockney.measure.plan import make_plan
     from hockney.render.json import print_json
     from hockney.render.text import show
-    from hockney.report.documents.tune import contest_document, head_lines, tune_json, tuned_document
+    from hockney.report.documents.tune import (
+        contest_document,
+        head_lines,
+        proof_text,
+        tune_json,
+        tuned_document,
+    )
     from hockney.worker.catalogue import load
 
     if output is not None:
@@ -80,6 +88,8 @@ def tune(
         raise UsageError(f"{transport} is {', '.join(found[:3])}{', …' * (len(found) > 3)}: tune one library at a time")
     plan = make_plan(suite, replace(asked, limits=read_limits(suite, words)), catalogue)
     contest = racing.contest(plan, catalogue)
+    if output is not None:
+        refuse_beside(output, contest.files([]))
     if dry_run:
         if as_json:
             print_json("tune", tune_json(contest, None))
@@ -87,15 +97,16 @@ def tune(
             show(contest_document(contest))
         return ExitCode.DONE
     with measuring("tune", store, catalogue, quiet=quiet, make_display=ProgressDisplay) as lab:
-        tuned = racing.tune(contest, lab, head_lines(contest, lab.command, time.time()))
-    code = exit_code_of(contest, tuned)
-    is_written = output is not None and tuned.files is not None and code != ExitCode.WORSE
-    if is_written and output is not None and tuned.files is not None:
-        write_all(output, tuned.files)
+        tuned = racing.tune(contest, lab)
+    code, written = exit_code_of(contest, tuned), None
+    if output is not None and tuned.rules and tuned.proof is not None and code != ExitCode.WORSE:
+        head = [*head_lines(contest, lab.command, time.time()), f"proof: {proof_text(tuned.proof)}"]
+        write_all(output, contest.files(tuned.rules, head))
+        written = str(output)
     if as_json:
-        print_json("tune", {**tune_json(contest, tuned), "written": str(output) if is_written else None})
+        print_json("tune", {**tune_json(contest, tuned), "written": written})
     else:
-        show(tuned_document(contest, tuned, str(output) if is_written else None))
+        show(tuned_document(contest, tuned, written))
     return code
 
 
@@ -109,18 +120,21 @@ def exit_code_of(contest: Contest, tuned: Tuned) -> ExitCode:
     return ExitCode.DONE if contest.is_whole and not counts.get(Verdict.INCONCLUSIVE) else ExitCode.INCOMPLETE
 
 
+def refuse_beside(output: Path, files: RuleFiles) -> None:
+    """Raises UsageError for a further file that cannot be written, or that is there without FILE, so is another's."""
+    for suffix in filter(None, files.texts):
+        path = output.with_name(output.name + suffix)
+        refuse_output("--write", path)
+        if path.exists() and not output.exists():
+            raise UsageError(f"--write would also write {path}, which exists: remove it, or name another file")
+
+
 def write_all(output: Path, files: RuleFiles) -> None:
-    """All files or none: the first is the last, and names the others."""
+    """All files or none: under other names first, and then the first, which names the others, last."""
     from hockney.cli.export import written
 
-    made: list[Path] = []
-    try:
-        for suffix, text in reversed(list(files.texts.items())):
-            path = output.with_name(output.name + suffix)
-            with written(path) as stream:
-                stream.write(text.replace("{file}", str(output.resolve())))
-            made.append(path)
-    except BaseException:
-        for path in made:
-            path.unlink(missing_ok=True)
-        raise
+    first, *others = files.named(str(output.resolve())).items()
+    with written(output) as stream, contextlib.ExitStack() as all_:
+        for suffix, text in others:
+            all_.enter_context(written(output.with_name(output.name + suffix))).write(text)
+        stream.write(first[1])

@@ -1,12 +1,14 @@
 """Races the choices of an MPI library, writes what won as rules, and proves these against the default.
 
 Each choice is raced as the rules that always choose it, so what is raced is what is written. A library that ignores a
-rules file looks like one without gain, so a file is tried first with a choice that the library must refuse.
+rules file looks like one without gain, so a file is tried first with a choice that the library must refuse. Of the
+rules that win, the proof leaves those that it shows faster.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,8 +18,8 @@ from typing import Any
 
 from hockney.analysis.compare import compare_runs
 from hockney.analysis.compare.values import Comparison
-from hockney.analysis.tune import Referee, Rule, RuleFiles, can_be_ruled, rule_files, rules_of
-from hockney.errors import HockneyError, UsageError, working
+from hockney.analysis.tune import Referee, Rule, RuleFiles, can_be_ruled, other_values, proved, rule_files, rules_of
+from hockney.errors import HockneyError, UsageError, notice, working
 from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure import interleave
 from hockney.measure.plan import Plan, refuse_empty
@@ -29,19 +31,21 @@ from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.errors import WorkerError, WorkerTimedOut
 from hockney.worker.launch import Job, launch
 from hockney.worker.libraries import NATIVE, Library
-from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
-from hockney.worker.settings import Choice, algorithms, is_taken, selection_trees, thresholds
+from hockney.worker.settings import DEFAULT, Choice, algorithms, is_taken, selection_trees, thresholds
 
 HIDDEN = 1.03
 """A slowdown up to this ratio may hide in the proof."""
-_LIMIT_S = 20
 _PROOF = 1 / 3  # of the time
+_SLOWER_SOMEWHERE = "it holds for all sizes, and is slower at some"
+_OTHER_VALUE = "it holds for all sizes, and another value gains more"
+_NO_FAULTS = ("MPI_ERR_UNSUPPORTED_OPERATION", _SLOWER_SOMEWHERE, _OTHER_VALUE)
 
 
 @dataclass
 class Contest:
-    """What is raced: the default's plan, and the choices by pattern. `left_out`: those that failed, with the reason.
+    """What is raced: the default's plan, and the choices by pattern. `left_out`: those that failed, with the reason;
+    DEFAULT where it was not measured.
 
     `too_short`: of a pattern whose race had too few launches, how many there were, and how many it takes.
     """
@@ -56,7 +60,13 @@ class Contest:
     @property
     def is_whole(self) -> bool:
         """Whether each choice was raced, but those that the library itself refuses, and long enough."""
-        return not self.too_short and all("MPI_ERR_UNSUPPORTED_OPERATION" in why for why in self.left_out.values())
+        reasons = self.left_out.values()
+        return not self.too_short and self.is_raced and all(any(no in why for no in _NO_FAULTS) for why in reasons)
+
+    @property
+    def is_raced(self) -> bool:
+        """Whether the default was measured at all points."""
+        return all(choice != DEFAULT for _, choice in self.left_out)
 
     @property
     def library(self) -> Library:
@@ -67,20 +77,49 @@ class Contest:
         """The files of rules."""
         return rule_files(self.library.kind, rules, head, self.trees)
 
+    def points(self, pattern: str) -> tuple[Point, ...]:
+        """Those of a pattern."""
+        return tuple(point for point in self.plan.points if point.pattern == pattern)
+
+    def hardest(self, pattern: str) -> Point:
+        """The point of a pattern with the most ranks and bytes."""
+        return max(self.points(pattern), key=lambda each: (each.ranks, each.bytes))
+
+    def running(self, pattern: str) -> list[Choice]:
+        """The choices that did not fail."""
+        return [choice for choice in self.choices[pattern] if (pattern, choice) not in self.left_out]
+
+    def race_plan(self, pattern: str) -> Plan:
+        """The plan of a pattern's race, with its share of the time."""
+        plan = replace(self.plan, points=self.points(pattern))
+        return plan.within(time_s=self.plan.limits.time_s * (1 - _PROOF) / len(self.choices), launches=VALUES_MIN)
+
+    def doubts(self) -> list[str]:
+        """Of each pattern for whose race the time may be too short, by an estimate, a sentence."""
+        variants = {name: [Variant(self.race_plan(name))] * (1 + len(self.running(name))) for name in self.choices}
+        return [
+            f"{name}: the time may be too short for certainty, and {VALUES_MIN} launches are made even if it is over; "
+            "give more --time, or fewer sizes"
+            for name, raced in variants.items()
+            if not interleave.can_race(raced)
+        ]
+
     def always(self, pattern: str, choice: Choice) -> RuleFiles:
         """The files that choose it at all points of a pattern."""
-        points = [point for point in self.plan.points if point.pattern == pattern]
+        points = self.points(pattern)
         most = max(point.bytes for point in points)
         ranks = sorted({point.ranks for point in points})
-        return self.files([Rule(pattern, count, 0, most, choice, ((1.0, 1.0, 1.0),)) for count in ranks])
+        return self.files([Rule(pattern, count, 0, most, choice, _NO_GAIN) for count in ranks])
+
+
+_NO_GAIN = ((1.0, 1.0, 1.0),)
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The rules that won, their files, and their proof; None without rules."""
+    """The rules that are proved, and the proof of all that won; None where none did."""
 
     rules: list[Rule]
-    files: RuleFiles | None = None
     proof: Comparison | None = None
 
 
@@ -89,84 +128,111 @@ def contest(plan: Plan, catalogue: Catalogue) -> Contest:
     refuse_empty(plan, what="tune")
     transport = catalogue.transports[plan.points[0].transport]
     kind = transport.library.kind if transport.library is not None else ""
+    version = tuple(map(int, re.findall(r"\d+", transport.library.name))) if transport.library is not None else ()
     choices: dict[str, list[Choice]] = {}
+    if len({(point.pattern, point.ranks, point.bytes) for point in plan.points}) < len(plan.points):
+        raise UsageError("a rule is for an operation, ranks and a size: give each option (-o) one value")
     for pattern in dict.fromkeys(point.pattern for point in plan.points):
         most = max(point.bytes for point in plan.points if point.pattern == pattern)
         choices[pattern] = algorithms(transport, pattern, most)
-        why = can_be_ruled(kind, pattern) if choices[pattern] else ""
+        why = can_be_ruled(kind, pattern, version) if choices[pattern] else ""
         if why:
             raise UsageError(f"{pattern} cannot be tuned on {transport.name}: {why}; leave it out")
         choices[pattern] = choices[pattern] or thresholds(transport)
         if not choices[pattern]:
             raise UsageError(f"{transport.name} has nothing to choose for {pattern}; leave it out")
+    if len({each[0].is_threshold for each in choices.values()}) > 1:
+        raise UsageError(f"{', '.join(choices)}: collectives and others have different settings; tune them apart")
     trees = selection_trees(transport) if kind == "mpich" else {}
     return Contest(plan, transport, choices, trees)
 
 
-def tune(contest: Contest, lab: Lab, head: Sequence[str]) -> Tuned:
+def tune(contest: Contest, lab: Lab) -> Tuned:
     """Race, and prove. Raises HockneyError where the library ignores the rules, and when stopped; StoreError."""
     _leave_out(contest)
-    time_s = contest.plan.limits.time_s * (1 - _PROOF) / len(contest.choices)
-    rules = [rule for pattern in contest.choices for rule in _race(contest, lab, pattern, time_s)]
+    for text in contest.doubts():
+        notice.get()(text)
+    rules = _winners(contest, {pattern: _race(contest, lab, pattern) for pattern in contest.choices})
     if not rules:
         return Tuned([])
-    for rule in {rule.operation: rule for rule in rules}.values():
-        if not is_read(contest, rule):
-            raise HockneyError(
-                f"{contest.library.name} ignores rules for {rule.operation}: a variable or another component of the "
-                "library overrides them; unset those that choose its collectives"
-            )
-    files = contest.files(rules, head)
-    with kept(files) as environment:
-        plan = _with_sizes_between(contest.plan).within(time_s=contest.plan.limits.time_s * _PROOF)
+    with kept(contest.files(rules)) as environment:
+        plan = _with_sizes_between(contest.plan).within(time_s=contest.plan.limits.time_s * _PROOF, launches=VALUES_MIN)
         runs = _measured([Variant(plan), Variant(plan, environment, "rules")], lab, interleave.until_verdicts(HIDDEN))
-    return Tuned(rules, files, compare_runs(lab.store, *runs, margin=HIDDEN))
+    proof = compare_runs(lab.store, *runs, margin=HIDDEN)
+    return Tuned(proved(rules, proof.changes), proof)
 
 
 def _leave_out(contest: Contest) -> None:
-    """Try each choice once, with the payload checked, at the most ranks and bytes."""
+    """Try each choice once, with the payload checked, at the most ranks and bytes, and whether rules are followed."""
     for pattern, choices in contest.choices.items():
-        of_pattern = [point for point in contest.plan.points if point.pattern == pattern]
-        point = max(of_pattern, key=lambda each: (each.ranks, each.bytes))
+        point = contest.hardest(pattern)
         for choice in choices:
             with working.get()(f"trying {pattern}: {choice.name}"):
-                with kept(contest.always(pattern, choice)) as environment:
-                    why = failure(contest.transport, point, environment)
-                if not is_taken(contest.transport, choice):
-                    contest.left_out[pattern, choice] = "the library does not take this value"
-                elif why is not None:
-                    contest.left_out[pattern, choice] = str(why)
-        if all((pattern, choice) in contest.left_out for choice in choices):
+                why = _fault(contest, point, choice)
+            if why:
+                contest.left_out[pattern, choice] = why
+        running = contest.running(pattern)
+        if not running:
             raise HockneyError(f"every choice for {pattern} fails, the first: {contest.left_out[pattern, choices[0]]}")
+        if not is_read(contest, Rule(pattern, point.ranks, point.bytes, point.bytes, running[0], _NO_GAIN), point):
+            raise HockneyError(
+                f"{contest.library.name} ignores rules for {pattern}: a variable or another component of the "
+                "library overrides them; unset those that choose its collectives"
+            )
 
 
-def _race(contest: Contest, lab: Lab, pattern: str, time_s: float) -> list[Rule]:
-    points = tuple(point for point in contest.plan.points if point.pattern == pattern)
-    plan = replace(contest.plan, points=points).within(time_s=time_s)
-    choices = [choice for choice in contest.choices[pattern] if (pattern, choice) not in contest.left_out]
-    referee = Referee(choices, len(points))
+def _fault(contest: Contest, point: Point, choice: Choice) -> str:
+    """Why a choice cannot be raced; empty if it can."""
+    with kept(contest.always(point.pattern, choice)) as environment:
+        why = failure(contest, point, environment)
+    if why is None:
+        try:
+            return "" if is_taken(contest.transport, choice) else "the library does not take this value"
+        except WorkerError as error:
+            why = error
+    return str(why)
+
+
+def _winners(contest: Contest, races: Mapping[str, Referee]) -> list[Rule]:
+    """The rules that the races say. A threshold may be slower nowhere, and has one value."""
+    slower = {choice for race in races.values() for choice in race.slower()}
+    every = [choice for of_pattern in contest.choices.values() for choice in of_pattern]
+
+    def rules(without: Collection[Choice] = ()) -> list[Rule]:
+        failed = {pattern: {each for name, each in contest.left_out if name == pattern} for pattern in races}
+        cells = {pattern: race.cells(without={*failed[pattern], *without}) for pattern, race in races.items()}
+        return [rule for of_pattern in cells.values() for rule in rules_of(of_pattern)]
+
+    others = other_values(rules(slower), every)
+    found = rules({*slower, *others})
+    for why, gone, left in ((_SLOWER_SOMEWHERE, slower, rules()), (_OTHER_VALUE, others, rules(slower))):
+        contest.left_out.update({(rule.operation, rule.winner): why for rule in left if rule.winner in gone})
+    return found
+
+
+def _race(contest: Contest, lab: Lab, pattern: str) -> Referee:
+    plan, choices = contest.race_plan(pattern), contest.running(pattern)
+    referee = Referee(choices, plan.points)
 
     def decide(look: interleave.Look) -> Collection[interleave.Entry]:
         return referee.decide(look.ratios)
 
     with _all_kept([contest.always(pattern, choice) for choice in choices]) as environments:
-        raced = [
-            Variant(plan, environment, f"{pattern}: {choice.name}")
-            for choice, environment in zip(choices, environments, strict=True)
-        ]
-        runs = _measured([Variant(plan), *raced], lab, decide)
+        runs = _measured([Variant(plan), *(Variant(plan, each) for each in environments)], lab, decide)
     for choice, run in zip(choices, runs[1:], strict=True):
         failed = [row.reason for row in lab.store.points(run) if row.status is PointStatus.FAILED]
         if failed:
             contest.left_out[pattern, choice] = str(failed[0])
+    if missing := referee.unmeasured():
+        why = next((row.reason for row in lab.store.points(runs[0]) if row.point in missing and row.reason), None)
+        contest.left_out[pattern, DEFAULT] = why or "it was not measured in the time"
     if too_few := referee.too_few():
         contest.too_short[pattern] = too_few
-    return rules_of(referee.cells(without=[choice for _, choice in contest.left_out]))
+    return referee
 
 
 def _measured(variants: Sequence[Variant], lab: Lab, decide: interleave.Decide) -> list[int]:
     """The runs of variants in alternation. Raises HockneyError when stopped."""
-    variants = [replace(each, plan=each.plan.within(launches=VALUES_MIN)) for each in variants]
     outcomes = interleave.measure(variants, lab, decide=decide)
     runs = [outcome.run_id for outcome in outcomes]
     if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
@@ -203,23 +269,25 @@ def _all_kept(all_files: Sequence[RuleFiles]) -> Iterator[list[dict[str, str]]]:
     with tempfile.TemporaryDirectory(prefix="hockney-tune-") as folder:
         names = [Path(folder) / str(number) for number in range(len(all_files))]
         for name, files in zip(names, all_files, strict=True):
-            for suffix, text in files.texts.items():
+            for suffix, text in files.named(str(name)).items():
                 name.with_name(name.name + suffix).write_text(text, encoding="utf-8")
         yield [files.variables(str(name)) for name, files in zip(names, all_files, strict=True)]
 
 
-def failure(transport: TransportInfo, point: Point, environment: Mapping[str, str]) -> WorkerError | None:
+def failure(contest: Contest, point: Point, environment: Mapping[str, str]) -> WorkerError | None:
     """Why a job with these variables cannot do a point, with its payload checked; None if it can."""
-    where = Placement(cpus=choose_cpus(point.ranks))
-    too_many = point.ranks > len(usable_cpus())
+    transport, where, limits = contest.transport, contest.plan.placement, contest.plan.limits
+    too_many = point.ranks > where.cpus_for(point.ranks, len(usable_cpus()))
+    where = where if where.bind else replace(where, cpus=choose_cpus(point.ranks))
     names = transport.executable, transport.worker_name, point.ranks
-    job = Job(*names, where, oversubscribed=too_many, start_limit_s=_LIMIT_S)
+    job = Job(*names, where, oversubscribed=too_many, start_limit_s=limits.start_limit_s)
     command = launch(job, transport.library, {**os.environ, **environment})
     command = replace(command, environment={**environment, **command.environment})
     try:
-        with WorkerSession(command, start_limit_s=_LIMIT_S) as session:
+        with WorkerSession(command, start_limit_s=limits.start_limit_s) as session:
             session.hello()
-            session.measure(point.pattern, bytes=point.bytes, samples=2, options=point.options, timeout_s=_LIMIT_S)
+            how = {"samples": 2, "options": point.options, "timeout_s": limits.timeout_s}
+            session.measure(point.pattern, bytes=point.bytes, **how)
     except WorkerError as error:
         return error
     return None
@@ -236,7 +304,7 @@ def is_read(contest: Contest, rule: Rule, point: Point | None = None) -> bool:
     planted = replace(rule, winner=Choice("refused", word.format(rule.winner.word)))
     with kept(contest.files([planted])) as environment:
         point = point or Point(contest.transport.name, rule.operation, rule.ranks, rule.least)
-        why = failure(contest.transport, point, environment)
+        why = failure(contest, point, environment)
     return why is not None and not isinstance(why, WorkerTimedOut)
 
 

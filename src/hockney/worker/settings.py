@@ -61,6 +61,11 @@ class Choice:
     expected: Mapping[str, int] = field(default_factory=dict, hash=False)
     is_threshold: bool = False
 
+    @property
+    def can_be_verified(self) -> bool:
+        """Whether the library shows that it takes it: a rules file by what it refuses, a variable by its value."""
+        return not self.environment or bool(self.expected)
+
 
 DEFAULT = Choice("default")
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from hockney.analysis.compare.values import Verdict
+from hockney.analysis.compare.values import Comparison, Verdict
 from hockney.analysis.tune import GAIN_MIN, Rule
 from hockney.machine.facts import facts
 from hockney.measure.tune import HIDDEN, Contest, Tuned
 from hockney.report.document import Block, Column, Item, Sentence, Table, Title
 from hockney.report.documents.comparison import comparison_document, comparison_json
 from hockney.report.words import machine_text
-from hockney.units import counted, format_bytes, format_duration_s
+from hockney.units import counted, format_duration_s
 from hockney.version import __version__
 
 
@@ -26,11 +29,25 @@ def head_lines(contest: Contest, command: str, now_s: float) -> list[str]:
 def contest_document(contest: Contest) -> Iterator[Block]:
     """The choices, and the time."""
     for pattern, choices in contest.choices.items():
-        yield Title(f"{pattern} on {contest.library.name}: {counted(len(choices), 'choice')} beside the default")
+        yield Title(f"{pattern} on {contest.library.name}: {counted(len(choices), 'choice')} besides the default")
         yield Sentence(", ".join(choice.name for choice in choices))
     points, limits = contest.plan.points, contest.plan.limits
     share = "two thirds of it for the race, one for the proof"
-    yield Sentence(f"{counted(len(points), 'point')}, at most {format_duration_s(limits.time_s)}: {share}.")
+    yield Sentence(f"{counted(len(points), 'point')}, about {format_duration_s(limits.time_s)}: {share}.")
+    yield from map(Item, contest.doubts())
+
+
+def proof_text(proof: Comparison) -> str:
+    """What the proof says of slowdowns, in one sentence without its full stop."""
+    slower, undecided = (proof.counts[verdict] for verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE))
+    hidden = max(HIDDEN, proof.widest.reach if proof.widest is not None else 0.0)
+    bound = f"a slowdown up to {math.ceil((hidden - 1) * 100 - 1e-6)} % could hide"
+    if not undecided:
+        return f"{slower or 'nothing'} slower ({bound})"
+    decided = len(proof.changes) - undecided
+    if not decided:
+        return f"all {undecided} undecided"
+    return f"{undecided} undecided; of {counted(decided, 'decided point')} {slower or 'none'} slower ({bound})"
 
 
 def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Iterator[Block]:
@@ -44,7 +61,7 @@ def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Itera
             Column("gain (at least)", right=True),
         ]
         yield Table(columns, [_row(rule) for rule in tuned.rules])
-    elif not contest.too_short:
+    elif tuned.proof is None and contest.is_raced and not contest.too_short:
         library = contest.library.name
         yield Sentence(
             f"Nothing is certainly {(GAIN_MIN - 1) * 100:.0f} % faster than the defaults of {library}: keep them."
@@ -58,26 +75,21 @@ def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Itera
     if tuned.proof is not None:
         yield Title("Proof: the default (base) against the rules (new), also between the sizes of the race")
         yield from comparison_document(tuned.proof, everything=False)
-        slower, open_ = (tuned.proof.counts[verdict] for verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE))
-        hidden = f"a slowdown up to {(HIDDEN - 1) * 100:.0f} % could hide{f'; {open_} undecided' if open_ else ''}"
-        yield Sentence(f"{slower or 'Nothing'} slower ({hidden}){': nothing is written' if slower else ''}.")
+        is_slower = tuned.proof.counts[Verdict.SLOWER] > 0
+        text = proof_text(tuned.proof) if tuned.rules else f"{proof_text(tuned.proof)}; no rule is confirmed"
+        yield Sentence(f"{text[0].upper()}{text[1:]}{': nothing is written' if is_slower else ''}.")
     if written is not None:
         yield Sentence(f"Wrote {written}. Use it: {_how(contest, tuned, written)}")
 
 
 def _row(rule: Rule) -> list[str]:
-    sizes = format_bytes(rule.least) + (f" to {format_bytes(rule.most)}" if rule.most > rule.least else "")
-    values = sorted({f"{value:.2f}x" for _, value, _ in rule.gains})
-    least = min(low for low, _, _ in rule.gains)
-    gain = f"{' to '.join(dict.fromkeys((values[0], values[-1])))} ({least:.2f}x)"
-    return [rule.operation, str(rule.ranks), sizes, rule.winner.name, gain]
+    sizes, span, least = rule.words
+    return [rule.operation, str(rule.ranks), sizes, rule.winner.name, f"{span} ({least})"]
 
 
 def _how(contest: Contest, tuned: Tuned, written: str) -> str:
-    assert tuned.files is not None
-    if contest.library.kind == "openmpi" and not any(rule.winner.is_threshold for rule in tuned.rules):
-        return " ".join(f"export {name}={value}" for name, value in tuned.files.variables(written).items())
-    return f". {written}"
+    files, path = contest.files(tuned.rules), str(Path(written).resolve())
+    return f". {shlex.quote(path)}" if files.is_sourced else "; ".join(files.exports(path))
 
 
 def tune_json(contest: Contest, tuned: Tuned | None) -> dict[str, Any]:
@@ -95,6 +107,9 @@ def tune_json(contest: Contest, tuned: Tuned | None) -> dict[str, Any]:
         "rules": [{name: getattr(rule, name) for name in names} | {"choice": rule.winner.name} for rule in tuned.rules],
         "left_out": [
             {"pattern": name, "choice": choice.name, "reason": why} for (name, choice), why in contest.left_out.items()
+        ],
+        "too_short": [
+            {"pattern": name, "launches": made, "needed": needed} for name, (made, needed) in contest.too_short.items()
         ],
         "proof": comparison_json(tuned.proof) if tuned.proof is not None else None,
     }
