@@ -218,9 +218,7 @@ def test_a_threshold_has_one_value() -> None:
 
 def test_a_name_with_a_quote_and_a_head_of_two_lines_do_no_harm() -> None:
     files = rule_files("mpich", [], ["hockney tune 'a\nrm b'"], {LOWER: {}})
-    assert files.named("/it's/f")[""] == (
-        f"# hockney tune 'a\\nrm b'\n# \nexport {LOWER}='/it'\"'\"'s/f.1.json'\n"
-    )
+    assert files.named("/it's/f")[""] == (f"# hockney tune 'a\\nrm b'\n# \nexport {LOWER}='/it'\"'\"'s/f.1.json'\n")
 
 
 @pytest.mark.parametrize("tree", [{}, {"collective=bcast": {}}, {"collective=bcast": {"comm_type=intra": {}}}])
@@ -264,9 +262,7 @@ def test_a_winner_is_kept_at_the_next_size_where_it_is_as_good() -> None:
     times = {8: (0.70, 0.80), 64: (0.705, 0.70), 512: (0.75, 0.70), 4096: (0.99, 0.99)}
     points = [Point("mpi", "bcast", 4, size) for size in times]
     referee = Referee(choices, points)
-    ratios = {
-        (number, point): [time] * 20 for point in points for number, time in enumerate(times[point.bytes], 1)
-    }
+    ratios = {(number, point): [time] * 20 for point in points for number, time in enumerate(times[point.bytes], 1)}
     referee.decide(ratios)
     assert [cell.winner.name for cell in referee.cells()] == ["a", "a", "b", "default"]
 

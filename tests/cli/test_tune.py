@@ -40,9 +40,7 @@ def chosen(variant: Variant, size: int) -> str:
     return [line.partition(" ")[2] for line in of_two.splitlines() if int(line.partition(" ")[0]) <= size][-1]
 
 
-def measured(
-    ratio_of: Callable[[str, int], float], most: int = 60, scatter: float = 0.002
-) -> Callable[..., list[int]]:
+def measured(ratio_of: Callable[[str, int], float], most: int = 60, scatter: float = 0.002) -> Callable[..., list[int]]:
     """In place of measuring: runs with these times over the default's; those of a race scatter by 1 %."""
 
     def measure(variants: Sequence[Variant], lab: Lab, decide: Decide) -> list[int]:

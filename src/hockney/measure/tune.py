@@ -44,8 +44,9 @@ _NO_FAULTS = ("MPI_ERR_UNSUPPORTED_OPERATION", _SLOWER_SOMEWHERE, _OTHER_VALUE)
 
 @dataclass
 class Contest:
-    """What is raced: the default's plan, and the choices by pattern. `left_out`: those that failed, with the reason;
-    DEFAULT where it was not measured.
+    """What is raced: the default's plan, and the choices by pattern.
+
+    `left_out`: those that failed, with the reason; DEFAULT where it was not measured.
 
     `too_short`: of a pattern whose race had too few launches, how many there were, and how many it takes.
     """
