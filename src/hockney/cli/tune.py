@@ -98,11 +98,12 @@ def tune(
         return ExitCode.DONE
     with measuring("tune", store, catalogue, quiet=quiet, make_display=ProgressDisplay) as lab:
         tuned = racing.tune(contest, lab)
-    code, written = exit_code_of(contest, tuned), None
+    code, written = exit_code_of(contest, tuned), str(output) if output is not None else None
     if output is not None and tuned.rules and tuned.proof is not None and code != ExitCode.WORSE:
         head = [*head_lines(contest, lab.command, time.time()), f"proof: {proof_text(tuned.proof)}"]
         write_all(output, contest.files(tuned.rules, head))
-        written = str(output)
+    else:
+        written = None
     if as_json:
         print_json("tune", {**tune_json(contest, tuned), "written": written})
     else:

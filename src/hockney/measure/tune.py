@@ -287,8 +287,9 @@ def failure(contest: Contest, point: Point, environment: Mapping[str, str]) -> W
     try:
         with WorkerSession(command, start_limit_s=limits.start_limit_s) as session:
             session.hello()
-            how = {"samples": 2, "options": point.options, "timeout_s": limits.timeout_s}
-            session.measure(point.pattern, bytes=point.bytes, **how)
+            session.measure(
+                point.pattern, bytes=point.bytes, samples=2, options=point.options, timeout_s=limits.timeout_s
+            )
     except WorkerError as error:
         return error
     return None
