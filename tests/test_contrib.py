@@ -136,9 +136,7 @@ def test_the_step_checks_and_posts_markdown(tmp_path: Path, hockney: str) -> Non
     head, _, rest = done.stdout.partition("```\n")
     assert head == f"### hockney: {verdict}\n\n"
     assert "run 2 against run 1, limit +900 %" in rest
-    table, _, report = rest.partition("```\n")[2].partition("</details>\n")
-    assert table.startswith("\n<details><summary>All series</summary>\n\n```\nseries ")
-    assert "run 1 -> run 2" in table
+    report = rest.partition("```\n")[2]
     assert report.startswith("\n<details><summary>Report of this run</summary>\n\n# ")
     assert report.endswith("\n\n</details>\n")
     assert "<html" in (tmp_path / "r.html").read_text()
@@ -159,11 +157,7 @@ def test_the_step_comments_and_ends_as_the_check_does(tmp_path: Path, code: int,
     body = (tmp_path / "body").read_text()
     head = f"### hockney: {verdict}\n\n```\nslower: a '''b'''\nhockney: why\n```\n"
     report = "# of report last --format md --store r.db -o r.md.run"
-    table = "```\nslower: a '''b'''\n```"
-    details = "".join(
-        f"\n<details><summary>{what}</summary>\n\n{text}\n\n</details>\n"
-        for what, text in (("All series", table), ("Report of this run", report))
-    )
+    details = f"\n<details><summary>Report of this run</summary>\n\n{report}\n\n</details>\n"
     assert body == head + (details if code != 2 else "")
 
 

@@ -378,7 +378,10 @@ def test_runs(tmp_path: Path, read: Read) -> None:
     fill(tmp_path / "r.db")
     with Store.open(tmp_path / "r.db") as store:
         store.create_run(make_info(facts=FACTS), [make_point()])
-    baselines = [read("baseline", *words, "--store", tmp_path / "r.db") for words in ([], ["accept", 2], ["accept", 1])]
+        good = [add_run(store, curve("shm", (8,)), facts=FACTS, plan=plan("shm").as_json()) for _ in range(2)]
+    baselines = [
+        read("baseline", *words, "--store", tmp_path / "r.db") for words in ([], *(["accept", run] for run in good))
+    ]
     check_page(baselines, "baseline")
     documents = [
         read("runs", "--store", tmp_path / "r.db"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks against a baseline and posts the result, with the table of all series and the report of the new run, as Markdown:
+# Checks against a baseline and posts the result, with the report of the new run, as Markdown:
 # check.sh STORE BASELINE [OPTION of hockney check …]; BASELINE may be `accepted`
 # The Markdown goes to FILE.md next to the store, to the summary of the step, and into a comment: of the pull request
 # (GitHub: PULL_REQUEST, GH_TOKEN), of the merge request (GitLab: CI_MERGE_REQUEST_IID, GITLAB_TOKEN). The page goes to
@@ -28,15 +28,10 @@ esac
     { printf '%s\n' "$output" && grep '^hockney: ' "$markdown.err"; } | sed "s/$fence/'''/g"
     echo "$fence"
 } >"$markdown"
-fold() { printf '\n<details><summary>%s</summary>\n\n%s\n\n</details>\n' "$1" "$(cat)" >>"$markdown"; }
 # Only a check that ended with 2 may have no run of its own.
 if [ "$code" -ne 2 ]; then
-    {
-        echo "$fence"
-        "$hockney" compare "$baseline" last --all --store "$store" 2>/dev/null | sed "s/$fence/'''/g"
-        echo "$fence"
-    } | fold 'All series'
-    "$hockney" report last --format md --store "$store" -o "$markdown.run" >&2 && fold 'Report of this run' <"$markdown.run"
+    "$hockney" report last --format md --store "$store" -o "$markdown.run" >&2 &&
+        printf '\n<details><summary>Report of this run</summary>\n\n%s\n\n</details>\n' "$(cat "$markdown.run")" >>"$markdown"
     "$hockney" report last --store "$store" -o "${store%.db}.html" >&2
 fi
 rm -f "$markdown.err" "$markdown.run"

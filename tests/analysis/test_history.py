@@ -40,7 +40,7 @@ def test_a_planted_step_is_one_event_with_all_its_series_and_its_cause(store: St
         assert change.ratio is not None
         assert change.ratio.low < 1.2 < change.ratio.high < 1.25
         assert change.new_ns == pytest.approx(1.2 * TIMES_NS[change.point], rel=0.02)
-    assert {track.point: len(track.nights) for track in history.tracks} == dict.fromkeys(TIMES_NS, 24)
+    assert {track.point: len(track.runs) for track in history.tracks} == dict.fromkeys(TIMES_NS, 24)
     assert {track.state for track in history.tracks} == {"near"}
     assert (history.overlaps, history.future) == ([], [])
 
@@ -73,7 +73,7 @@ def test_the_drift_of_the_pace_and_the_floor_is_no_change(store: Store) -> None:
     assert history.events == ()
     assert {track.fit.follows for track in history.tracks} == {"floor"}
     (track,) = history_of(store, ["pingpong@shm"]).tracks
-    floors = [each.machine_ns["floor"] for each in track.nights]
+    floors = [each.machine_ns["floor"] for each in track.runs]
     assert floors[-1] / floors[0] == pytest.approx(1.2, rel=0.01)
 
 
@@ -83,20 +83,33 @@ def test_nights_in_another_state_are_left_out_and_counted(store: Store) -> None:
         night(store, number, TIMES_NS, far=(0, 1) if number % 3 == 2 else ())
     history = history_of(store)
     assert history.events == ()
-    assert [(track.state, len(track.nights), track.elsewhere) for track in history.tracks] == [("near", 14, 6)] * 3
+    assert [(track.state, len(track.runs), track.elsewhere) for track in history.tracks] == [("near", 14, 6)] * 3
 
 
-def test_each_machine_has_its_own_series(store: Store) -> None:
-    """A machine is a CPU model; two of them measure on alternate nights."""
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"cpu": {"model": "fast"}}, {"cpu": {"model": "slow"}}),
+        ({"hostname": "a"}, {"hostname": "b"}),
+        ({"machine_id": "1"}, {"machine_id": "2"}),
+    ],
+)
+def test_each_machine_has_its_own_series(one: dict[str, Any], other: dict[str, Any], store: Store) -> None:
+    """Two of them measure in turn, the first half of the runs on one of them."""
     for number in range(32):
-        facts = {**FACTS, "cpu": {"model": ("fast", "slow")[number % 2]}}
-        night(store, number, slower([TCP, LARGE, SHM], (1.0, 2.0)[number % 2]), facts=facts)
+        which = number % 2 if number < 16 else 1
+        facts = {**FACTS, **(one, other)[which]}
+        night(store, number, slower([TCP, LARGE, SHM], (1.0, 1.5)[which]), facts=facts)
     history = history_of(store)
     assert history.events == ()
-    assert (
-        sorted((track.cpu or "", len(track.nights)) for track in history.tracks)
-        == [("fast", 16)] * 3 + [("slow", 16)] * 3
-    )
+    assert sorted(len(track.runs) for track in history.tracks) == [8] * 3 + [24] * 3
+    assert len({(track.cpu, track.machine) for track in history.tracks}) == 2
+
+
+def test_a_container_with_another_name_is_the_same_machine(store: Store) -> None:
+    for number in range(8):
+        night(store, number, TIMES_NS, facts={**FACTS, "machine_id": "1", "hostname": str(number)})
+    assert [len(track.runs) for track in history_of(store).tracks] == [8] * 3
 
 
 def test_words_and_labels_select(store: Store) -> None:
@@ -146,4 +159,4 @@ def test_clocks_that_jump_are_named_and_nights_are_in_the_order_of_dates(store: 
         night(store, 0, slower(TIMES_NS, ratio), started_unix_s=started_s)
     history = history_of(store)
     assert (history.overlaps, history.future) == ([3], [6])
-    assert [each.run for each in history.tracks[0].nights] == [3, 1, 2, 4, 5, 6]
+    assert [each.run for each in history.tracks[0].runs] == [3, 1, 2, 4, 5, 6]

@@ -42,9 +42,9 @@ def test_a_change_is_shown_with_its_size_its_series_and_its_cause(store: Path, t
     )
     assert row
     assert f"{row[1]}, run 10 -> run 11: kernel: Linux 6.1 -> Linux 6.6\n" in text
-    assert "The machine over these nights: floor 30.1 ns, pace 0.63 ns.\n" in text
+    assert "The machine over these runs: floor 30.1 ns, pace 0.63 ns.\n" in text
     assert re.search(
-        r"^1 change in 2 of 3 series over 20 nights, 20.* to 20.*; changes below \d\.\d % do not show$", text, re.M
+        r"^1 change in 2 of 3 series over 20 runs, 20.* to 20.*; changes below \d\.\d % do not show$", text, re.M
     )
     assert re.match(r"pingpong on tcp, (8 B|64 KiB): 100 % is ", text)
     assert "| change" in text
@@ -57,7 +57,7 @@ def test_a_series_that_is_asked_for_is_plotted_beside_the_floor(store: Path, tol
     assert code == 0
     assert text.startswith("pingpong on shm, 8 B: 100 % is ")
     assert re.search(r"^\s*x pace .*\+ floor .*o time$|^.*floor.*time$", text, re.MULTILINE)
-    assert "no change in 1 series over 20 nights" in text
+    assert "no change in 1 series over 20 runs" in text
 
 
 def test_imported_outputs_have_a_history(store: Path, told: Told, tmp_path: Path) -> None:
@@ -71,16 +71,16 @@ def test_imported_outputs_have_a_history(store: Path, told: Told, tmp_path: Path
     assert code == 0
     assert re.search(r"  pingpong on mpi, 8 B +1.5\d us +1.8\d us  \+[12]\d\.\d % \(.*\)$", text, re.MULTILINE)
     assert "run 8 -> run 9: no known difference" in text
-    assert "1 change in 1 of 1 series over 16 nights" in text
+    assert "1 change in 1 of 1 series over 16 runs" in text
 
 
-def test_few_nights_have_no_changes_yet(store: Path, told: Told) -> None:
+def test_few_runs_have_no_changes_yet(store: Path, told: Told) -> None:
     with Store.open(store) as results:
         for number in range(7):
             night(results, number, TIMES_NS)
     code, text, _ = told()
     assert code == 3
-    assert text.endswith("changes show from 8 nights on, and the longest series has 7\n")
+    assert text.endswith("changes show from 8 runs on, and the longest series has 7\n")
 
 
 def test_one_run_is_one_sentence_with_the_remedy(store: Path, told: Told) -> None:
@@ -97,6 +97,6 @@ def test_a_clock_that_jumps_is_one_sentence(store: Path, told: Told) -> None:
     code, text, _ = told()
     assert code == 0
     odd = "By its date run 5 begins before the one before it ended and run 9 is dated in the future"
-    assert f"{odd}: a clock was set, or runs are of several files. Nights are in the order of dates." in " ".join(
+    assert f"{odd}: a clock was set, or runs are of several files. Runs are in the order of dates." in " ".join(
         text.split()
     )

@@ -8,12 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.analysis.compare.delayed import plan
+from tests.analysis.compare.made import add_run, curve
 from tests.builders import make_info, make_launch, make_measurement, make_point
 from tests.cli.support import Cli, command_line, environment
 from tests.measure.test_run import wait_for_rounds
 
 from hockney.cli import execute
-from hockney.model import PointStatus, RunStatus
+from hockney.model import IMPORTED, PointStatus, RunStatus
 from hockney.results.store import Store
 
 
@@ -93,28 +95,61 @@ def test_a_label_that_could_name_no_run_is_refused(label: str, path: Path, capsy
         assert store.runs()[0].label == "base"
 
 
-def test_a_baseline_moves_only_when_another_is_accepted(cli: Cli, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def bases(path: Path) -> tuple[str, str]:
+    """Two runs that can be a baseline, the first with a label."""
+    with Store.open(path) as store:
+        made = [add_run(store, curve("shm", (8,)), plan=plan("shm").as_json(), label=label) for label in ("good", None)]
+    return str(made[0]), str(made[1])
+
+
+def test_a_baseline_moves_only_when_another_is_accepted(cli: Cli, path: Path, bases: tuple[str, str]) -> None:
+    one, two = bases
     none = cli("check")
     assert none.returncode == 2
     assert "no run is accepted as the baseline: " in none.stderr
     assert "hockney baseline accept last" in none.stderr
     assert cli("baseline").stdout.startswith("no run is accepted as the baseline: ")
-    accepted = cli("baseline", "accept", "1", LOGNAME="ana").stdout
-    assert accepted.startswith("run 1 (base) is the baseline: accepted by ana, 20")
-    assert cli("baseline", "accept", "last", LOGNAME="bo").stdout.endswith(", in place of run 1\n")
+    accepted = cli("baseline", "accept", one, LOGNAME="ana").stdout
+    assert accepted.startswith(f"run {one} (good) is the baseline: accepted by ana, 20")
+    assert cli("baseline", "accept", "last", LOGNAME="bo").stdout.endswith(f", in place of run {one}\n")
     assert cli("baseline").stdout in cli("runs").stdout
-    assert cli("baseline").stdout.startswith("run 2")
-    assert json.loads(cli("baseline", "--json").stdout)["replaces"] == 1
-    again = json.loads(cli("baseline", "accept", "1", "--json").stdout)  # back again
-    assert (again["accepted"], again["replaces"]) == (1, 2)
-    first, second = json.loads(cli("runs", "--json").stdout)["runs"]
-    assert (second["accepted"]["by"], second["accepted"]["replaces"]) == ("bo", 1)
-    assert first["accepted"]["at_unix_s"] > second["accepted"]["at_unix_s"]
-    assert cli("show", "accepted", "--json").stdout == cli("show", "1", "--json").stdout
-    assert json.loads(cli("delete", "--keep", "0", "--yes", "--json").stdout)["deleted"] == []
-    cli("runs", "--label", "2", "accepted")
+    assert cli("baseline").stdout.startswith(f"run {two}")
+    assert json.loads(cli("baseline", "--json").stdout)["replaces"] == int(one)
+    again = json.loads(cli("baseline", "accept", one, "--json").stdout)  # back again
+    assert (again["accepted"], again["replaces"]) == (int(one), int(two))
+    first, second = (run["accepted"] for run in json.loads(cli("runs", "--json").stdout)["runs"][-2:])
+    assert (second["by"], second["replaces"], second["replaced_by"]) == ("bo", int(one), int(one))
+    assert (first["replaces"], first["replaced_by"]) == (int(two), None)
+    assert cli("show", "accepted", "--json").stdout == cli("show", one, "--json").stdout
+    deleted = json.loads(cli("delete", "--keep", "0", "--yes", "--json").stdout)["deleted"]
+    assert not {int(one), int(two)}.intersection(deleted)
+    cli("runs", "--label", two, "accepted")
     with Store.open(path, readonly=True) as store:
-        assert store.find_run("accepted") == 2  # a label that someone gave
+        assert store.find_run("accepted") == int(two)  # a label that someone gave
+
+
+def test_a_deleted_baseline_is_replaced_by_none(cli: Cli, bases: tuple[str, str]) -> None:
+    for run in bases:
+        cli("baseline", "accept", run)
+    cli("delete", bases[1], "--yes")
+    assert cli("baseline").stdout.startswith("no run is accepted as the baseline: ")
+    assert cli("check").returncode == 2
+    assert cli("show", "accepted").returncode == 2
+    accepted = json.loads(cli("baseline", "accept", bases[0], "--json").stdout)
+    assert (accepted["accepted"], accepted["replaces"]) == (int(bases[0]), None)
+
+
+def test_what_no_check_can_measure_again_is_not_accepted(cli: Cli, path: Path) -> None:
+    with Store.open(path) as store:
+        few = add_run(store, curve("shm", (8,)), launches=2, plan=plan("shm", launches=2).as_json())
+        imported = add_run(store, curve("shm", (8,)), plan={IMPORTED: []})
+    for run, why in ((few, "it has 2 launches"), (imported, "it was imported"), (1, "none of its points has samples")):
+        refused = cli("baseline", "accept", str(run))
+        assert refused.returncode == 2
+        assert why in refused.stderr
+        assert refused.stderr == cli("check", "--baseline", str(run)).stderr
+    assert cli("baseline").stdout.startswith("no run is accepted as the baseline: ")
 
 
 def test_half_a_sentence_accepts_nothing(cli: Cli) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hockney.stats.changes import NIGHTS_MIN, LevelChange, changes
+from hockney.stats.changes import RUNS_MIN, LevelChange, changes
 from hockney.stats.states import levels_of
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,7 @@ def outcome(seed: int, kind: str) -> Outcome:
     rng = np.random.default_rng(seed)
     calm, made = history(rng, kind), history(rng, kind, float(rng.choice((STEP, 1 / STEP))))
     ever: list[int] = []
-    for count in range(NIGHTS_MIN, len(calm.times) + 1):
+    for count in range(RUNS_MIN, len(calm.times) + 1):
         ever += [each.index for each in calm.changes(count) if not any(abs(each.index - at) <= _NEAR for at in ever)]
 
     def near(count: int | None = None) -> Sequence[LevelChange]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.stats.histories import NOISE, history
 
-from hockney.stats.changes import NIGHTS_MIN, LevelFit, changes
+from hockney.stats.changes import RUNS_MIN, LevelFit, changes
 
 SCATTER = (0.0, 0.013, -0.01, 0.004, -0.016, 0.009, -0.003, 0.015, -0.012)  # of logarithms
 
@@ -29,7 +29,7 @@ def test_a_step_is_dated_and_measured(ratio: float) -> None:
     assert change.index == 30
     assert change.shift.low is not None
     assert change.shift.high is not None
-    assert change.shift.low < ratio < change.shift.high < 1.03 * change.shift.low
+    assert change.shift.low < ratio < change.shift.high < 1.05 * change.shift.low
     assert change.after_ns / change.before_ns == pytest.approx(ratio, rel=0.02)
 
 
@@ -59,6 +59,11 @@ def test_a_change_below_the_least_one_does_not_show() -> None:
     assert found(nights((30, 100.0), (30, 100.0 * 1.03 * least))) == [30]
 
 
+def test_what_scatters_within_its_runs_shows_larger_changes_only() -> None:
+    least = changes(nights((60, 100.0)), [0.05] * 60).least
+    assert least == pytest.approx(math.exp(2.5 * 0.05))
+
+
 def test_what_follows_the_machine_is_no_change() -> None:
     """Times follow the pace, which steps, and then drifts, less or more than in proportion."""
     pace = np.where(np.arange(60) < 20, 1.0, 1.15) * np.linspace(1.0, 0.9, 60)
@@ -86,10 +91,10 @@ def test_uncertain_nights_count_less() -> None:
 
 
 def test_few_nights_show_nothing() -> None:
-    times_ns = nights((NIGHTS_MIN // 2, 100.0), (NIGHTS_MIN // 2, 200.0))
+    times_ns = nights((RUNS_MIN // 2, 100.0), (RUNS_MIN // 2, 200.0))
     assert changes(times_ns[:-1]) == LevelFit()
     assert changes(times_ns).least is not None
-    assert changes([100.0] * NIGHTS_MIN).changes == ()
+    assert changes([100.0] * RUNS_MIN).changes == ()
 
 
 def test_generated_histories_have_their_changes() -> None:

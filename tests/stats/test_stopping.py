@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from tests.stats.stopping import KINDS, SHAPES, series_of, stopped
+
+
+def least(rate: float, series: int) -> float:
+    """Five standard errors among these series below the lowest rate of docs/validation.md, in per cent."""
+    return rate - 5 * math.sqrt(rate * (100 - rate) / series)
 
 
 @pytest.mark.parametrize("kind", ["autoregressive", "averages"])
@@ -11,14 +18,14 @@ from tests.stats.stopping import KINDS, SHAPES, series_of, stopped
 def test_intervals_of_precise_points_cover_the_truth_though_neighbours_correlate(kind: str, shape: str) -> None:
     ends, former = stopped(series_of(kind, shape, 0.5, 400, 1500), 0.01)
     assert ends.after.all()
-    assert ends.share > 89
-    assert ends.share > former.share + 2
+    assert ends.share > least(93.0, 400)
+    assert ends.measurements > 1.5 * former.measurements
 
 
 @pytest.mark.parametrize("precision", [0.01, 0.05])
 def test_independent_measurements_are_no_more(precision: float) -> None:
     ends, former = stopped(series_of("autoregressive", "normal", 0.0, 400, 1000), precision)
-    assert ends.share > 92
+    assert ends.share > least(94.6, 400)
     assert ends.measurements < 1.1 * former.measurements
 
 

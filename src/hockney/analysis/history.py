@@ -1,7 +1,8 @@
-"""Series over the nights of a machine, and the changes in them. A night is a run; a machine is a CPU model.
+"""Series over the runs of a machine, and the changes in them.
 
-Figures are those of each run's own tables, in one machine state. Levels of the floor are found over all nights
-together: alone, a run does not show that it was far throughout. What changed within two nights is one event.
+A machine is a CPU model in a host, by the host's id, else by its name. Figures are those of each run's own tables, in
+one machine state. Levels of the floor are found over all runs together: alone, a run does not show that it was far
+throughout. What changed within two runs is one event.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from hockney.stats.states import CONTENDED, levels_of
 from hockney.units import parse_bytes
 from hockney.worker.catalogue import matches
 
-_TOGETHER = 2  # nights: to within so many a change is dated
+_TOGETHER = 2  # runs: how near each other changes are one event
 _WIDTH = 2 * 1.96  # of a 95 % interval, in standard deviations
-_AHEAD_S = 60.0  # clocks of two hosts may differ by so much
+_AHEAD_S = 60.0  # how much clocks of two hosts may differ
 
 
 @dataclass(frozen=True)
-class Night:
-    """A series in one run. `scatter`: the standard deviation of the time's logarithm within the night, 0: unknown.
+class RunFigure:
+    """A series in one run. `scatter`: the standard deviation of the time's logarithm within the run, 0: unknown.
 
     `machine_ns`: its floor, pace and wake-ups, as far as they are known.
     """
@@ -53,12 +54,16 @@ class Night:
 
 @dataclass(frozen=True)
 class Track:
-    """A series over the nights in `state`, by date. `elsewhere`: how many nights have it in other states only."""
+    """A series over the runs in `state`, by date. `elsewhere`: how many runs have it in other states only.
+
+    `machine`: the host's id, or its name; None, as `cpu`, if it is not known.
+    """
 
     point: Point
     cpu: str | None
+    machine: str | None
     state: str
-    nights: tuple[Night, ...]
+    runs: tuple[RunFigure, ...]
     elsewhere: int
     fit: LevelFit
 
@@ -67,7 +72,7 @@ class Track:
 class History:
     """The chosen runs by date, their series, and the events by date.
 
-    An event compares the last run before with the first one after; its launches are nights.
+    An event compares the last run before with the first one after; its launches are runs.
     """
 
     runs: tuple[RunSummary, ...]
@@ -87,9 +92,9 @@ class History:
 
 
 class _Seen(NamedTuple):
-    """A figure of a night in one state. `reference`: the transport whose own round trip is the floor."""
+    """A figure of a run in one state. `reference`: the transport whose own round trip is the floor."""
 
-    night: Night
+    figure: RunFigure
     point: Point
     state: State
     reference: str | None
@@ -97,7 +102,8 @@ class _Seen(NamedTuple):
     weight: int
 
 
-_Key = tuple[str | None, CurveKey, int]  # the CPU model, if it is known; the curve, without its library's version; size
+_Machine = tuple[str | None, str | None]  # CPU model and machine, as in Track
+_Key = tuple[_Machine, CurveKey, int]  # the curve without its library's version; size
 
 
 def history_of(store: Store, words: Sequence[str] = (), label: str | None = None) -> History:
@@ -111,6 +117,7 @@ def history_of(store: Store, words: Sequence[str] = (), label: str | None = None
         points: set[Point] = set()
         for summary in runs:
             run = Run(store, summary.id)
+            machine = fact(run.facts, "cpu.model"), run.facts.get("machine_id") or run.facts.get("hostname")
             points.update(series.point for series in run.series)
             versions = Counter(unversioned(name) for name in {series.point.transport for series in run.series})
             for series in run.series:
@@ -118,8 +125,7 @@ def history_of(store: Store, words: Sequence[str] = (), label: str | None = None
                     transport, *curve = curve_of(series.point)
                     kind = unversioned(transport)
                     name = kind if versions[kind] == 1 else transport
-                    key = fact(run.facts, "cpu.model"), (name, *curve), series.point.bytes
-                    seen[key] += _seen(series)  # type: ignore[index]
+                    seen[machine, (name, *curve), series.point.bytes] += _seen(series)  # type: ignore[index]
         for word in words:
             if not any(selects([word], point) for point in points):
                 raise unknown("pattern or size in these runs", word, sorted({point.pattern for point in points}))
@@ -176,10 +182,10 @@ def _seen(series: Series) -> Iterator[_Seen]:
         }
         is_known = figure.has_interval and figure.time.low > 0
         scatter = math.log(figure.time.high / figure.time.low) / _WIDTH if is_known else 0.0
-        night = Night(run.id, run.info.started_unix_s, figure.time, scatter, machine)
+        of_run = RunFigure(run.id, run.info.started_unix_s, figure.time, scatter, machine)
         state = State(figure.state, figure.floor_ns)
         reference = series.point.transport if state.is_reference else None
-        yield _Seen(night, series.point, state, reference, figure.definition, figure.n_measurements)
+        yield _Seen(of_run, series.point, state, reference, figure.definition, figure.n_measurements)
 
 
 def _tracks(seen: Mapping[_Key, Sequence[_Seen]]) -> Iterator[Track]:
@@ -188,60 +194,60 @@ def _tracks(seen: Mapping[_Key, Sequence[_Seen]]) -> Iterator[Track]:
     by_key: dict[_Key, dict[str, dict[int, _Seen]]] = {key: defaultdict(dict) for key in seen}
     for key, figures in seen.items():
         for each in figures:
-            nights, run = by_key[key][names[key[0], each.reference, each.state]], each.night.run
-            if each.definition == figures[-1].definition and (run not in nights or each.weight > nights[run].weight):
-                nights[run] = each
-    counts = {key: Counter({name: len(nights) for name, nights in states.items()}) for key, states in by_key.items()}
-    usual = {cpu: main_state(of for key, of in counts.items() if key[0] == cpu) for cpu, _, _ in counts}
+            runs, run = by_key[key][names[key[0], each.reference, each.state]], each.figure.run
+            if each.definition == figures[-1].definition and (run not in runs or each.weight > runs[run].weight):
+                runs[run] = each
+    counts = {key: Counter({name: len(runs) for name, runs in states.items()}) for key, states in by_key.items()}
+    usual = {machine: main_state(of for key, of in counts.items() if key[0] == machine) for machine, _, _ in counts}
     for key, states in by_key.items():
         chosen = str(usual[key[0]])
         state = chosen if counts[key][chosen] else str(main_state([counts[key]]))
-        shown = [each.night for each in states[state].values()]
-        elsewhere = len({each.night.run for each in seen[key]} - {each.run for each in shown})
+        shown = [each.figure for each in states[state].values()]
+        elsewhere = len({each.figure.run for each in seen[key]} - {each.run for each in shown})
         fit = changes([each.time_ns.value for each in shown], [each.scatter for each in shown], _machine(shown))
-        yield Track(seen[key][-1].point, key[0], state, tuple(shown), elsewhere, fit)
+        yield Track(seen[key][-1].point, *key[0], state, tuple(shown), elsewhere, fit)
 
 
-def _machine(nights: Sequence[Night]) -> dict[str, list[float]]:
-    """What shows drift, of each night."""
-    known = {what for each in nights for what in each.machine_ns}
-    return {what: [each.machine_ns.get(what, math.nan) for each in nights] for what in SHOWN_BY if what in known}
+def _machine(runs: Sequence[RunFigure]) -> dict[str, list[float]]:
+    """What shows drift, of each run."""
+    known = {what for each in runs for what in each.machine_ns}
+    return {what: [each.machine_ns.get(what, math.nan) for each in runs] for what in SHOWN_BY if what in known}
 
 
-def _state_names(seen: Mapping[_Key, Sequence[_Seen]]) -> dict[tuple[str | None, str | None, State], str]:
-    """The name of each state by its floor among those of all nights of its machine."""
-    groups: dict[tuple[str | None, str | None], set[State]] = defaultdict(set)
+def _state_names(seen: Mapping[_Key, Sequence[_Seen]]) -> dict[tuple[_Machine, str | None, State], str]:
+    """The name of each state by its floor among those of all runs of its machine."""
+    groups: dict[tuple[_Machine, str | None], set[State]] = defaultdict(set)
     for key, figures in seen.items():
         for each in figures:
             groups[key[0], each.reference].add(each.state)
     names = {}
-    for (cpu, reference), found in groups.items():
+    for (machine, reference), found in groups.items():
         states = sorted(found, key=lambda state: state.name)
         floors = [None if state.floor_ns is None else (state.floor_ns, state.floor_ns) for state in states]
         for state, level in zip(states, levels_of(floors, reference), strict=True):
             is_contended = state.is_contended and level not in (None, MIXED.name)
-            names[cpu, reference, state] = f"{level}, {CONTENDED}" if is_contended else level or UNKNOWN.name
+            names[machine, reference, state] = f"{level}, {CONTENDED}" if is_contended else level or UNKNOWN.name
     return names
 
 
 def _events(store: Store, runs: Sequence[RunSummary], tracks: Sequence[Track]) -> Iterator[Comparison]:
-    """The changes of each night with those of nights near it: where most series changed, the event is."""
+    """The changes of each run with those of runs near it: where most series changed, the event is."""
     order = {run.id: number for number, run in enumerate(runs)}
-    by_night: dict[tuple[str | None, int], list[tuple[Track, LevelChange]]] = defaultdict(list)
+    by_run: dict[tuple[_Machine, int], list[tuple[Track, LevelChange]]] = defaultdict(list)
     for track in tracks:
         for change in track.fit.changes:
-            by_night[track.cpu, order[track.nights[change.index].run]].append((track, change))
-    merged: dict[tuple[str | None, int], list[tuple[Track, LevelChange]]] = {}
-    for (cpu, night), moved in sorted(by_night.items(), key=lambda item: (-len(item[1]), item[0][1])):
-        near = (key for key in merged if key[0] == cpu and abs(key[1] - night) <= _TOGETHER)
-        merged.setdefault(next(near, (cpu, night)), []).extend(moved)
-    for (_, night), moved in sorted(merged.items(), key=lambda item: item[0][1]):
-        yield _event(store, runs[night].id, moved)
+            by_run[(track.cpu, track.machine), order[track.runs[change.index].run]].append((track, change))
+    merged: dict[tuple[_Machine, int], list[tuple[Track, LevelChange]]] = {}
+    for (machine, run), moved in sorted(by_run.items(), key=lambda item: (-len(item[1]), item[0][1])):
+        near = (key for key in merged if key[0] == machine and abs(key[1] - run) <= _TOGETHER)
+        merged.setdefault(next(near, (machine, run)), []).extend(moved)
+    for (_, run), moved in sorted(merged.items(), key=lambda item: item[0][1]):
+        yield _event(store, runs[run].id, moved)
 
 
 def _event(store: Store, after: int, moved: Sequence[tuple[Track, LevelChange]]) -> Comparison:
-    """The runs around an event compared, with the changes over nights in place of those between the two."""
-    befores = [track.nights[each.index - 1].run for track, each in moved if track.nights[each.index].run == after]
+    """The runs around an event compared, with the changes over all runs in place of those between the two."""
+    befores = [track.runs[each.index - 1].run for track, each in moved if track.runs[each.index].run == after]
     base, new = Run(store, statistics.mode(befores)), Run(store, after)
     names = renamed(*({series.point.transport for series in run.series} for run in (base, new)))
     listed = tuple(

@@ -31,13 +31,17 @@ def baseline(verb: str | None, reference: str | None, *, as_json: bool, store: P
     commands know it as `accepted`.
 
     Who accepted it and when, and the run that it replaced, are stored with it, and `runs` shows them. `delete` spares
-    accepted runs unless you name them.
+    accepted runs unless you name them; after that of the baseline there is none until you accept another.
     """
     if (verb is None) != (reference is None):
         raise UsageError("name the run to accept, for example", argv=("hockney", "baseline", "accept", "last"))
     with Store.open(store, create=False, readonly=reference is None) as results:
         if reference is not None:
-            results.accept_run(results.find_run(reference), _user())
+            from hockney.measure.check import usable_baseline
+
+            run_id = results.find_run(reference)
+            usable_baseline(results, run_id)
+            results.accept_run(run_id, _user())
         stored = results.accepted()
     if as_json:
         number, replaces = (stored.id, (stored.accepted or {})["replaces"]) if stored else (None, None)

@@ -1,4 +1,4 @@
-"""`hockney history`: series over the nights of a machine, and the nights on which they changed."""
+"""`hockney history`: series over the runs of a machine, and when they changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def history(words: tuple[str, ...], label: str | None, *, as_json: bool, store: 
     """Show series over all runs, and when they changed.
 
     WHAT is a pattern, pattern@transport or a size; by default all series are shown. A change is a new level that stays;
-    single bad nights and drift of floor and pace are none. Each change is printed with its interval, the series that
+    single bad runs and drift of floor and pace are none. Each change is printed with its interval, the series that
     moved together, and what differed between the last run before and the first one after. Eight runs are needed.
     """
     from hockney.analysis.history import history_of

@@ -31,7 +31,7 @@ from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.sampler import Sampler
 from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
-from hockney.results.store import Store
+from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.stats.shift import LAUNCHES_MIN
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
@@ -68,7 +68,7 @@ class Gate:
         return {change.point for change in slower}
 
     def answers(self, launches: int, share: float = END_SHARE) -> list[SeriesChange]:
-        """The verdict on each series after so many launches, at the end, or with the `share` of an early one."""
+        """The verdict on each series after this number of launches, at the end, or with the `share` of an early one."""
         later = {change.point: change for change in self.compare(self.margin, share, launches // 2)}
         changes, far = self._changes(share), self._far(share)
         for number, change in enumerate(changes):
@@ -184,8 +184,8 @@ def may_be_decided(change: SeriesChange, base_id: int) -> bool:
     )
 
 
-def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
-    """The plan that measures a stored run again. Raises UsageError for a run that cannot be a baseline."""
+def usable_baseline(store: Store, base_id: int) -> tuple[StoredRun, list[StoredPoint], Collection[Point]]:
+    """A stored run, its planned points and those with samples. Raises UsageError for one that cannot be a baseline."""
     stored = store.run(base_id)
     if stored.info.is_imported:
         raise UsageError(
@@ -207,6 +207,13 @@ def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
             f"needs {LAUNCHES_MIN}",
             fix=fix,
         )
+    Plan.of_run(stored, ())  # raises for a plan of another version
+    return stored, planned, good
+
+
+def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
+    """The plan that measures a stored run again. Raises UsageError for a run that cannot be a baseline."""
+    stored, planned, good = usable_baseline(store, base_id)
     # Only a newly installed library may replace one that is gone.
     names = renamed(stored.info.facts.get("transports") or (), catalogue.transports)
     now = {

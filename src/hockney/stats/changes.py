@@ -1,10 +1,10 @@
-"""Change points of a series of nights: where its level moved and stayed, unlike on single bad nights.
+"""Change points of a series of runs: where its level moved and stayed, unlike on single bad runs.
 
 Levels are fitted with a bounded loss and a penalty for each change, exactly, over all levels (P. Fearnhead, G. Rigaill,
 Changepoint Detection in the Presence of Outliers, JASA 114, 2019; the recursion over levels: R. Maidstone, T. Hocking,
-G. Rigaill, P. Fearnhead, On Optimal Multiple Changepoint Algorithms for Large Data, Stat. Comput. 27, 2017). A night
-adds at most `_BOUND` squared to the loss, so a new level needs more than `_PENALTY` / `_BOUND` squared nights near it:
-four at the end of the series, eight inside it. Neighbouring nights resemble each other, which the fit does not know:
+G. Rigaill, P. Fearnhead, On Optimal Multiple Changepoint Algorithms for Large Data, Stat. Comput. 27, 2017). A run
+adds at most `_BOUND` squared to the loss, so a new level needs more than `_PENALTY` / `_BOUND` squared runs near it:
+four at the end of the series, eight inside it. Neighbouring runs resemble each other, which the fit does not know:
 changes of less than `_LEAST` deviations are merged.
 
 What drifts with the machine is no change: a series may follow the floor or the pace, up to twice as far as these move.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hockney.stats.interval import middle
@@ -25,20 +25,21 @@ from hockney.stats.shift import Shift, shifts
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
-NIGHTS_MIN = 8  # fewer show neither their scatter nor a change
-_BOUND = 3.0  # deviations: a night farther from a level is an outlier of it
-_PENALTY = 32.0  # for each change; with it about one in 10,000 nights has a false one
+RUNS_MIN = 8  # fewer show neither their scatter nor a change
+_BOUND = 3.0  # deviations: a run farther from a level is an outlier of it
+_PENALTY = 32.0  # for each change; with it about one in 10,000 runs has a false one
 _LEAST = 2.5  # deviations
+_WIDER = 3**0.5  # intervals, as if neighbours correlated by 0.5: the variance of a mean is then three times as large
 _DEVIATION_MIN = 0.01  # less is the scatter of any machine
-WINDOW = 10  # nights on each side of a median, and of a change where its size is found
+WINDOW = 10  # runs on each side of a median, and of a change where its size is found
 _EXPONENTS = tuple(quarter / 4 for quarter in range(1, 9))  # how far a series may follow the machine
 
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A change before the night `index`, of times without what they follow of the machine.
+    """A change before the run `index`, of times without what they follow of the machine.
 
-    `before_ns` and `after_ns`: the median times of the nights on its sides, as measured.
+    `before_ns` and `after_ns`: the median times of the runs on its sides, as measured.
     """
 
     index: int
@@ -49,7 +50,7 @@ class LevelChange:
 
 @dataclass(frozen=True)
 class LevelFit:
-    """The changes of a series. `least`: the ratio of the smallest that would show; None with too few nights.
+    """The changes of a series. `least`: the ratio of the smallest that would show; None with too few runs.
 
     Its level follows what is named in `follows`, to the power of `exponent`.
     """
@@ -65,14 +66,14 @@ def changes(
     scatter: Sequence[float] = (),
     machine: Mapping[str, Sequence[float]] | None = None,
 ) -> LevelFit:
-    """The changes of a series of positive times, one of each night, in order.
+    """The changes of a series of positive times, one of each run, in order.
 
-    `scatter`: the standard deviation of each time's logarithm within its night, 0 if it is not known. `machine`: what
-    shows drift, positive values of each night (NaN: not known).
+    `scatter`: the standard deviation of each time's logarithm within its run, 0 if it is not known. `machine`: what
+    shows drift, positive values of each run (NaN: not known).
     """
     import numpy as np
 
-    if len(times_ns) < NIGHTS_MIN:
+    if len(times_ns) < RUNS_MIN:
         return LevelFit()
     logs = np.log(np.asarray(times_ns, dtype=float))
     drifts = {what: _smooth(np.log(np.asarray(values, dtype=float))) for what, values in (machine or {}).items()}
@@ -82,19 +83,20 @@ def changes(
     usual = min(_deviation(row) for row in rows)
     deviations = np.maximum(usual, np.asarray(scatter, dtype=float) if len(scatter) else 0.0 * logs)
     best, starts = _fitted(rows, deviations)
-    starts = _merged(rows[best], starts, _LEAST * usual)
+    least = _LEAST * middle(deviations)
+    starts = _merged(rows[best], starts, least)
     edges = [0, *starts, len(logs)]
     found = []
     for first, index, last in zip(edges, starts, edges[2:], strict=False):
         sides = slice(max(first, index - WINDOW), index), slice(index, min(last, index + WINDOW))
         before, after = (_near(rows[best][side], deviations[side]) for side in sides)
         ((shift, _),) = shifts([(before, after)])
-        found.append(LevelChange(index, shift, *(math.exp(middle(logs[side])) for side in sides)))
-    return LevelFit(tuple(found), math.exp(_LEAST * usual), *ways[best])
+        found.append(LevelChange(index, _wider(shift), *(math.exp(middle(logs[side])) for side in sides)))
+    return LevelFit(tuple(found), math.exp(least), *ways[best])
 
 
 def _smooth(logs: FloatArray) -> FloatArray:
-    """The running median of five nights, relative to that of all; zeros if a value of more than half is not known."""
+    """The running median of five runs, relative to that of all; zeros if a value of more than half is not known."""
     import numpy as np
 
     known = np.flatnonzero(np.isfinite(logs))
@@ -105,7 +107,7 @@ def _smooth(logs: FloatArray) -> FloatArray:
 
 
 def _deviation(logs: FloatArray) -> float:
-    """The standard deviation of nights from their running median, by the median of its amounts."""
+    """The standard deviation of runs from their running median, by the median of its amounts."""
     import numpy as np
 
     middles = [middle(logs[max(0, at - WINDOW) : at + WINDOW + 1]) for at in range(len(logs))]
@@ -120,9 +122,9 @@ def _fitted(rows: FloatArray, deviations: FloatArray) -> tuple[int, list[int]]:
     import numpy as np
 
     levels = np.linspace(rows.min(), rows.max(), 2 + int(np.ptp(rows) / deviations.min() * 4))
-    loss = np.zeros((len(rows), len(levels)))  # of the best fit of the nights so far that ends on each level
+    loss = np.zeros((len(rows), len(levels)))  # of the best fit of the runs so far that ends on each level
     start = np.zeros(loss.shape, dtype=int)  # where its last segment begins
-    before = np.zeros(rows.T.shape, dtype=int)  # the same of the best of all levels before each night
+    before = np.zeros(rows.T.shape, dtype=int)  # the same of the best of all levels before each run
     every = np.arange(len(rows))
     for at, deviation in enumerate(deviations):
         if at:
@@ -151,8 +153,14 @@ def _merged(logs: FloatArray, starts: list[int], least: float) -> list[int]:
     return starts
 
 
+def _wider(shift: Shift) -> Shift:
+    """With an interval for runs that resemble each other."""
+    low, high = (end and shift.ratio * (end / shift.ratio) ** _WIDER for end in (shift.low, shift.high))
+    return replace(shift, low=low, high=high)
+
+
 def _near(logs: FloatArray, deviations: FloatArray) -> list[float]:
-    """The times of these nights without outliers."""
+    """The times of these runs without outliers."""
     import numpy as np
 
     near = logs[abs(logs - middle(logs)) <= _BOUND * deviations]

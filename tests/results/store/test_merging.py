@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import make_info, make_point, run_sql
-from tests.cli.support import fill
+from tests.builders import make_info, make_launch, make_measurement, make_point, run_sql
+from tests.cli.support import PINGPONG, fill
 
 from hockney.cli import execute
 from hockney.errors import DamagedRowWarning, UsageError
 from hockney.results.store import Store, merging, schema
 from hockney.results.store.lock import alone
-from hockney.results.store.merging import DAMAGED, HERE, MEASURED, Merged, merge
+from hockney.results.store.merging import DAMAGED, FEWER, HERE, MEASURED, Merged, merge
 
 
 @pytest.fixture
@@ -58,6 +58,26 @@ def test_a_run_is_copied_once(path: Path, other: Path) -> None:
     with Store.open(other) as store:
         store.create_run(make_info(started_unix_s=1_770_000_000.0), [make_point()])
     assert merged(path, other) == [Merged(1, 1, HERE), Merged(2, 2, HERE), Merged(3, 3)]
+
+
+def test_a_run_that_was_resumed_there_is_named(path: Path, other: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    merged(path, other)
+    with Store.open(other) as store:
+        launch = store.add_launch(2, make_launch())
+        store.write_round(2, [make_measurement(PINGPONG, launch_id=launch, round_=16)])
+    assert merged(path, other) == [Merged(1, 1, HERE), Merged(2, 2, FEWER)]
+    assert execute(["import", str(other), "--store", str(path)]) == 3
+    assert f"{other}: 1 run not copied, here with fewer measurements: 2\n" in capsys.readouterr().out
+    assert merged(other, path) == [Merged(1, 1, HERE), Merged(2, 2, HERE)]
+
+
+def test_a_copy_moves_no_baseline(path: Path, other: Path) -> None:
+    with Store.open(other) as store:
+        store.accept_run(2, "ana")
+    assert merged(path, other) == [Merged(1, 1), Merged(2, 2)]
+    with Store.open(path) as store:
+        assert store.accepted() is None
+        assert [run.accepted for run in store.runs()] == [None, None]
 
 
 def test_copies_are_in_the_order_of_their_dates(path: Path, other: Path) -> None:

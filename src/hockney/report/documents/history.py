@@ -1,4 +1,4 @@
-"""Series over nights, and the changes in them, as a document and as JSON."""
+"""Series over runs, and the changes in them, as a document and as JSON."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hockney.report.documents.comparison import (
     range_name,
     times_text,
 )
-from hockney.stats.changes import NIGHTS_MIN
+from hockney.stats.changes import RUNS_MIN
 from hockney.units import counted, format_bytes, format_ns, listed, local_time
 
 _PLOTS_MAX = 2
 _DIFFERENCES_MAX = 3
 _COLUMNS = (
-    Column("night", key=True),
+    Column("started", key=True),
     Column("series", wrap=True),
     Column("before", right=True, optional=True),
     Column("after", right=True, optional=True),
@@ -47,7 +47,7 @@ def history_document(history: History) -> Iterator[Block]:
 
 
 def is_long_enough(history: History) -> bool:
-    """Whether any series has enough nights to show a change."""
+    """Whether any series has enough runs to show a change."""
     return any(track.fit.least for track in history.tracks)
 
 
@@ -64,23 +64,25 @@ def _plotted(history: History) -> Sequence[Track]:
 
 def _plot(track: Track) -> Plot:
     """Times, floor and pace in per cent of their medians."""
-    nights = [(int(night.started_unix_s), {"time": night.time_ns.value, **night.machine_ns}) for night in track.nights]
-    known = {name: [(date, values[name]) for date, values in nights if name in values] for name in nights[-1][1]}
+    runs = [(int(run.started_unix_s), {"time": run.time_ns.value, **run.machine_ns}) for run in track.runs]
+    known = {name: [(date, values[name]) for date, values in runs if name in values] for name in runs[-1][1]}
     usual = {name: statistics.median(value for _, value in points) for name, points in known.items()}
     curves = {name: [(date, 100 * value / usual[name]) for date, value in points] for name, points in known.items()}
     size = f", {format_bytes(track.point.bytes)}" if track.point.is_sized else ""
     title = f"{curve_name(track.point)}{size}: 100 % is {format_ns(usual['time'])}"
-    return Plot(title, curves, "%", "date", [nights[change.index][0] for change in track.fit.changes])
+    return Plot(title, curves, "%", "date", [runs[change.index][0] for change in track.fit.changes])
 
 
 def _rows(event: Comparison, history: History) -> Iterator[list[str]]:
     """A row for each range of sizes that changed alike."""
     names, info = names_of(event), event.infos[1]
-    where = f" ({fact(info.facts, 'cpu.model')})" if len({track.cpu for track in history.tracks}) > 1 else ""
+    machines = {(track.cpu, track.machine) for track in history.tracks}
+    known = ", ".join(filter(None, (info.facts.get("hostname"), fact(info.facts, "cpu.model"))))
+    where = f" ({known})" if known and len(machines) > 1 else ""
     for number, alike in enumerate(event.ranges):
         times = [times_text(alike, side) for side in (0, 1)]
-        night = "" if number else local_time(info.started_unix_s)
-        yield [night, range_name(alike, names) + where, *times, change_text(alike, by_factor=event.is_by_factor)]
+        started = "" if number else local_time(info.started_unix_s)
+        yield [started, range_name(alike, names) + where, *times, change_text(alike, by_factor=event.is_by_factor)]
 
 
 def _differences(event: Comparison) -> str:
@@ -92,20 +94,20 @@ def _differences(event: Comparison) -> str:
 
 
 def _machine(history: History) -> str:
-    """`The machine over these nights: floor 38.2 ns to 41.0 ns, pace …`: of the longest series."""
-    nights = max(history.tracks, key=lambda track: len(track.nights)).nights
+    """`The machine over these runs: floor 38.2 ns to 41.0 ns, pace …`: of the longest series."""
+    runs = max(history.tracks, key=lambda track: len(track.runs)).runs
     ranges = []
-    for what in nights[-1].machine_ns:
-        values = [night.machine_ns[what] for night in nights if what in night.machine_ns]
+    for what in runs[-1].machine_ns:
+        values = [run.machine_ns[what] for run in runs if what in run.machine_ns]
         ranges.append(f"{what} {' to '.join(dict.fromkeys(map(format_ns, (min(values), max(values)))))}")
-    return f"The machine over these nights: {', '.join(ranges)}." if ranges else ""
+    return f"The machine over these runs: {', '.join(ranges)}." if ranges else ""
 
 
 def _states(history: History) -> str:
     states = Counter(track.state for track in history.tracks).most_common()
     named = "; ".join(f"{state} ({count} series)" if len(states) > 1 else state for state, count in states[:2])
     elsewhere = sum(track.elsewhere for track in history.tracks)
-    figures = elsewhere + sum(len(track.nights) for track in history.tracks)
+    figures = elsewhere + sum(len(track.runs) for track in history.tracks)
     more = f" {elsewhere} of {counted(figures, 'figure')} are of other states, and left out." if elsewhere else ""
     return f"Machine state: {named}{'; …' if len(states) > 2 else '.'}{more}"
 
@@ -117,17 +119,17 @@ def _dates(history: History) -> str:
     more = len({*history.overlaps, *history.future}) - len(odd)
     others = f" ({counted(more, 'more run')})" if more > 0 else ""
     why = "a clock was set, or runs are of several files"
-    return f"By its date {listed(odd)}{others}: {why}. Nights are in the order of dates." if odd else ""
+    return f"By its date {listed(odd)}{others}: {why}. Runs are in the order of dates." if odd else ""
 
 
 def _summary(history: History) -> str:
-    """`2 changes in 7 of 24 series over 31 nights, 2026-10-01 to 2026-11-28; changes below 5.2 % do not show`."""
+    """`2 changes in 7 of 24 series over 31 runs, 2026-10-01 to 2026-11-28; changes below 5.2 % do not show`."""
     runs, tracks = history.runs, history.tracks
     first, last = (local_time(run.started_unix_s).partition(" ")[0] for run in (runs[0], runs[-1]))
-    span = f"{counted(len(tracks), 'series', 'series')} over {counted(len(runs), 'night')}, {first} to {last}"
+    span = f"{counted(len(tracks), 'series', 'series')} over {counted(len(runs), 'run')}, {first} to {last}"
     if not is_long_enough(history):
-        longest = max(len(track.nights) for track in tracks)
-        return f"{span}: changes show from {NIGHTS_MIN} nights on, and the longest series has {longest}"
+        longest = max(len(track.runs) for track in tracks)
+        return f"{span}: changes show from {RUNS_MIN} runs on, and the longest series has {longest}"
     moved = sum(bool(track.fit.changes) for track in tracks)
     count = f"{counted(len(history.events), 'change')} in {moved} of" if moved else "no change in"
     least = statistics.median(track.fit.least for track in tracks if track.fit.least)

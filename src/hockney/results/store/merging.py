@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any, NamedTuple
 from hockney.errors import DamagedRowWarning, UsageError
 from hockney.results.store import opening
 from hockney.results.store.lock import is_measured_now
-from hockney.results.store.rows import Row
+from hockney.results.store.rows import ACCEPTED, Row, pack
 from hockney.results.store.store import Store
 
 _IDENTITY = ("started_unix_s", "seed", "command", "plan")  # of a run: what stays when it is resumed
 HERE, DAMAGED, MEASURED = "here already", "damaged", "being measured"  # why a run is not copied
-LEFT_OUT = (DAMAGED, MEASURED)  # so that something is missing
+FEWER = "here with fewer measurements"  # it was resumed there
+LEFT_OUT = (FEWER, DAMAGED, MEASURED)  # so that something is missing
 _CHILDREN = ("launch", "point", "warning")
 
 
@@ -36,19 +38,21 @@ def merge(store: Store, path: Path) -> list[Merged]:
 
 
 def _merged(store: Store, other: Store) -> Iterator[Merged]:
-    known = {_identity(run): run["id"] for run, _ in store._read("SELECT * FROM run")}
+    known = {_identity(run): run for run, _ in store._read("SELECT * FROM run")}
     with other.snapshot():  # names that file in errors
         there = other._runs()
     for run in sorted(there, key=lambda row: (row["started_unix_s"], row["id"])):
-        if _identity(run) in known:
-            yield Merged(run["id"], known[_identity(run)], HERE)
+        here = known.get(_identity(run))
+        if here is not None:
+            yield Merged(run["id"], here["id"], FEWER if here["rounds"] < run["rounds"] else HERE)
         elif is_measured_now(other.path, run["id"]):
             yield Merged(run["id"], None, MEASURED)
         elif not _is_whole(other, run["id"]):
             yield Merged(run["id"], None, DAMAGED)
         else:
-            known[_identity(run)] = _copied(store, other, run)
-            yield Merged(run["id"], known[_identity(run)])
+            number = _copied(store, other, run)
+            known[_identity(run)] = {**run, "id": number}
+            yield Merged(run["id"], number)
 
 
 def _identity(run: Row) -> tuple[object, ...]:
@@ -65,8 +69,10 @@ def _is_whole(other: Store, number: int) -> bool:
 
 
 def _copied(store: Store, other: Store, run: Row) -> int:
-    """The number of a run's copy."""
-    number = store._insert("run", _without(run, *(f"{table}_ids" for table in _CHILDREN)))
+    """The number of a run's copy, which nobody accepted as the baseline here."""
+    facts = {name: value for name, value in json.loads(run["facts"]).items() if name != ACCEPTED}
+    values = _without(run, *(f"{table}_ids" for table in _CHILDREN))
+    number = store._insert("run", {**values, "facts": pack(facts)})
     ids: dict[str, dict[int, int]] = {table: {} for table in _CHILDREN}
     with other.snapshot():
         query = "SELECT * FROM {} WHERE run_id = ? ORDER BY id"

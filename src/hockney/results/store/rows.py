@@ -41,7 +41,8 @@ class RunSummary:
 
     `planned` counts the points that were not skipped, `measured` those of them with at least one measurement.
     `measured_least_s` is how long it was measured in total, up to its last write. `accepted`: who accepted it as the
-    baseline last (`by`, `at_unix_s`), and the run that it replaced (`replaces`); None: nobody did.
+    baseline last (`by`, `at_unix_s`), the run that it replaced and the one that replaced it (`replaces`,
+    `replaced_by`); None: nobody did.
     """
 
     id: int
@@ -184,9 +185,8 @@ def acceptance(row: Row) -> Mapping[str, Any] | None:
 
 
 def accepted_of(runs: Iterable[RunSummary]) -> RunSummary | None:
-    """The run that was accepted last."""
-    accepted = ((run.accepted["at_unix_s"], run.id, run) for run in runs if run.accepted)
-    return max(accepted, default=(0, 0, None))[2]
+    """The accepted run that no other replaced; None: nobody accepted one, or it was deleted."""
+    return next((run for run in runs if run.accepted and run.accepted["replaced_by"] is None), None)
 
 
 def launch_values(launch: Launch) -> dict[str, Any]:

@@ -129,9 +129,12 @@ class Store:
     def add_to_facts(self, run_id: int, name: str, value: object) -> None:
         """Append a value to a list in the facts of a run, which may be new."""
         with self._transaction(run_id):
-            facts = json.loads(self._row("run", run_id)["facts"])
-            facts.setdefault(name, []).append(value)
-            self._change("run", run_id, facts=rows.pack(facts))
+            self._add_to_facts(run_id, name, value)
+
+    def _add_to_facts(self, run_id: int, name: str, value: object) -> None:
+        facts = json.loads(self._row("run", run_id)["facts"])
+        facts.setdefault(name, []).append(value)
+        self._change("run", run_id, facts=rows.pack(facts))
 
     def label_run(self, run_id: int, label: str | None) -> None:
         """Give a run another label, or none."""
@@ -140,13 +143,15 @@ class Store:
 
     def accept_run(self, run_id: int, by: str) -> None:
         """Make a run the baseline of checks, in place of the one accepted before."""
-        before = self.accepted()
-        at_unix_s = max(time.time(), before.accepted["at_unix_s"] + 1e-3 if before and before.accepted else 0.0)
-        values = {"by": by, "at_unix_s": at_unix_s, "replaces": before.id if before else None}
-        self.add_to_facts(run_id, rows.ACCEPTED, values)
+        with self._transaction():
+            before = self.accepted()
+            values = {"by": by, "at_unix_s": time.time(), "replaces": before.id if before else None}
+            if before:
+                self._add_to_facts(before.id, rows.ACCEPTED, {**(before.accepted or {}), "replaced_by": run_id})
+            self._add_to_facts(run_id, rows.ACCEPTED, {**values, "replaced_by": None})
 
     def accepted(self) -> RunSummary | None:
-        """The run that was accepted last as the baseline of checks."""
+        """The run that is accepted as the baseline of checks."""
         return rows.accepted_of(self.runs())
 
     def delete_runs(self, run_ids: Sequence[int]) -> None:
@@ -238,12 +243,8 @@ class Store:
                 self._run(row["id"])  # it is damaged, as all are
         if not labels:
             raise UsageError(f"there are no runs in {self.path} yet; measure one", argv=("hockney", "quick"))
-        if reference == rows.ACCEPTED and reference not in labels.values():
-            accepted: dict[int, float] = {
-                row["id"]: each["at_unix_s"] for row in stored if (each := rows.acceptance(row))
-            }
-            if accepted:
-                return max(accepted, key=lambda run_id: accepted[run_id])
+        if reference == rows.ACCEPTED and reference not in labels.values() and (accepted := self.accepted()):
+            return accepted.id
         step = re.fullmatch(r"(.+)~(\d{1,18})", reference)
         for name, back in [(reference, 0), *([(step[1], int(step[2]))] if step else [])]:
             runs = [run_id for run_id, label in labels.items() if label == name or name == "last"]
