@@ -29,7 +29,7 @@ def test_a_step_is_dated_and_measured(ratio: float) -> None:
     assert change.index == 30
     assert change.shift.low is not None
     assert change.shift.high is not None
-    assert change.shift.low < ratio < change.shift.high < 1.05 * change.shift.low
+    assert change.shift.low < ratio < change.shift.high < 1.06 * change.shift.low
     assert change.after_ns / change.before_ns == pytest.approx(ratio, rel=0.02)
 
 

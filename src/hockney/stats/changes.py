@@ -50,7 +50,7 @@ class LevelChange:
 
 @dataclass(frozen=True)
 class LevelFit:
-    """The changes of a series. `least`: the ratio of the smallest that would show; None with too few runs.
+    """The changes of a series. `least`: smaller ratios may not show; None with too few runs.
 
     Its level follows what is named in `follows`, to the power of `exponent`.
     """
@@ -83,8 +83,7 @@ def changes(
     usual = min(_deviation(row) for row in rows)
     deviations = np.maximum(usual, np.asarray(scatter, dtype=float) if len(scatter) else 0.0 * logs)
     best, starts = _fitted(rows, deviations)
-    least = _LEAST * middle(deviations)
-    starts = _merged(rows[best], starts, least)
+    starts = _merged(rows[best], starts, _LEAST * usual)
     edges = [0, *starts, len(logs)]
     found = []
     for first, index, last in zip(edges, starts, edges[2:], strict=False):
@@ -92,7 +91,7 @@ def changes(
         before, after = (_near(rows[best][side], deviations[side]) for side in sides)
         ((shift, _),) = shifts([(before, after)])
         found.append(LevelChange(index, _wider(shift), *(math.exp(middle(logs[side])) for side in sides)))
-    return LevelFit(tuple(found), math.exp(least), *ways[best])
+    return LevelFit(tuple(found), math.exp(_LEAST * middle(deviations)), *ways[best])
 
 
 def _smooth(logs: FloatArray) -> FloatArray:

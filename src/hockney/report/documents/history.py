@@ -123,7 +123,7 @@ def _dates(history: History) -> str:
 
 
 def _summary(history: History) -> str:
-    """`2 changes in 7 of 24 series over 31 runs, 2026-10-01 to 2026-11-28; changes below 5.2 % do not show`."""
+    """`2 changes in 7 of 24 series over 31 runs, 2026-10-01 to 2026-11-28; changes below 5.2 % may not show`."""
     runs, tracks = history.runs, history.tracks
     first, last = (local_time(run.started_unix_s).partition(" ")[0] for run in (runs[0], runs[-1]))
     span = f"{counted(len(tracks), 'series', 'series')} over {counted(len(runs), 'run')}, {first} to {last}"
@@ -133,7 +133,7 @@ def _summary(history: History) -> str:
     moved = sum(bool(track.fit.changes) for track in tracks)
     count = f"{counted(len(history.events), 'change')} in {moved} of" if moved else "no change in"
     least = statistics.median(track.fit.least for track in tracks if track.fit.least)
-    return f"{count} {span}; changes below {100 * (least - 1):.1f} % do not show"
+    return f"{count} {span}; changes below {100 * (least - 1):.1f} % may not show"
 
 
 def history_json(history: History) -> dict[str, Any]:
