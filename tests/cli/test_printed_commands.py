@@ -67,7 +67,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "hosts").write_text("localhost\nn1.invalid\n")  # health says that it does not answer
     for words in RUNS:
         assert call_here(folder, *words).returncode in (0, 3), words  # 3: no interval in so little time
-    assert call_here(folder, "baseline", "accept", "monday").returncode == 0
     return folder
 
 
@@ -128,6 +127,8 @@ def carried_out(command: str, place: Path, folder: Path) -> str | None:
         if last is not None:  # this run is the last
             with Store.open(folder / "results.db") as store:
                 store.delete_runs([run.id for run in store.runs() if run.id > last])
+        if words[1] == "check":
+            assert call_here(folder, "baseline", "accept", "monday").returncode == 0
         ended = call_here(folder, *shorter(words[1:]), **settings)
         is_shown = words[1] in ("delete", "export", "import", "list", "report", "runs", "show")
         if ended.returncode in ((0,) if is_shown else (0, 1, 3)) and "fault in hockney" not in ended.stderr:

@@ -68,4 +68,5 @@ def test_a_delay_is_that_of_its_own_direction(unequal: Bed, tmp_path: Path, dire
         wire_bytes = size + -(-size // 1448) * 66  # headers of Ethernet, IP and TCP
         # What the cable lets through at once is less after an earlier message.
         least_ns, most_ns = ((wire_bytes - at_once) * 8000 / rate_mbit for at_once in (burst_bytes(rate_mbit), 0))
-        assert 0.97 * least_ns <= time_ns <= 1.05 * most_ns
+        # Load makes it longer, but the other direction's would be half or twice as long.
+        assert 0.97 * least_ns <= time_ns <= 1.5 * most_ns
