@@ -81,13 +81,8 @@ def rows_of(*names: str) -> dict[str, Key]:
 
 # Each kind of value with the beginning of its type.
 TYPES: dict[type, str] = {
-    str: "text",
-    bool: "bool",
-    int: "int|num",
-    float: "num",
-    dict: r"object|\{|[A-Z]",
-    list: r"\[",
-}
+    str: "text", bool: "bool", int: "int|num", float: "num", dict: r"object|\{|[A-Z]", list: r"\[",
+}  # fmt: skip
 
 
 def walked(value: Any, rows: dict[str, Key], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -232,10 +227,8 @@ def test_bisect() -> None:
         Trial("a", "b", TrialVerdict.SKIPPED, reason="it cannot be built"),
         Trial("a", "c", TrialVerdict.UNDECIDED, unknown, (3, 4)),
     )
-    ends = [
-        bisection_json(Bisection(ending, trials, ("d", "b", "c")), lambda name: Commit(name, "Jane", "2026-01-02", "x"))
-        for ending in Ending
-    ]
+    found = (Bisection(ending, trials, ("d", "b", "c")) for ending in Ending)
+    ends = [bisection_json(each, lambda name: Commit(name, "Jane", "2026-01-02", "x")) for each in found]
     documents: Documents = json.loads(json.dumps(ends, default=_as_json))
     assert [commit["id"] for commit in documents[0]["commits"]] == ["a", "b", "c", "d"]
     check_page([{"format": "hockney-bisect", "version": JSON_VERSION, **document} for document in documents], "bisect")
@@ -379,10 +372,8 @@ def test_runs(tmp_path: Path, read: Read) -> None:
     with Store.open(tmp_path / "r.db") as store:
         store.create_run(make_info(facts=FACTS), [make_point()])
         good = [add_run(store, curve("shm", (8,)), facts=FACTS, plan=plan("shm").as_json()) for _ in range(2)]
-    baselines = [
-        read("baseline", *words, "--store", tmp_path / "r.db") for words in ([], *(["accept", run] for run in good))
-    ]
-    check_page(baselines, "baseline")
+    verbs = ([], *(["accept", run] for run in good))
+    check_page([read("baseline", *words, "--store", tmp_path / "r.db") for words in verbs], "baseline")
     documents = [
         read("runs", "--store", tmp_path / "r.db"),
         read("runs", "--label", 1, "x", "--store", tmp_path / "r.db"),
@@ -488,11 +479,8 @@ def test_history(tmp_path: Path, read: Read) -> None:
     for name, nights in (("many", 20), ("few", 3)):
         with Store.open(tmp_path / name) as store:
             step_of_tcp(store, nights)
-    documents = [
-        read("history", "--store", tmp_path / "many"),
-        read("history", "--store", tmp_path / "few", codes=(3,)),
-    ]
-    check_page(documents, "history")
+    many, few = read("history", "--store", tmp_path / "many"), read("history", "--store", tmp_path / "few", codes=(3,))
+    check_page([many, few], "history")
 
 
 def test_completion(read: Read) -> None:

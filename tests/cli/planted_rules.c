@@ -7,16 +7,20 @@
 /* The next number of the file outside of comments; 0 at its end. */
 static int next(FILE *file, long *number_p)
 {
-    int c = 0;
-    while (fscanf(file, "%ld", number_p) != 1) {
-        if ((c = fgetc(file)) == EOF) {
-            return 0;
-        }
-        while (c == '#' && (c = fgetc(file)) != '\n' && c != EOF) {
-            c = '#';
+    char digits[24];
+    size_t length = 0;
+    for (int c = fgetc(file), comment = 0; c != EOF; c = fgetc(file)) {
+        comment = c == '#' || (comment && c != '\n');
+        if (!comment && c >= '0' && c <= '9' && length < sizeof digits - 1) {
+            digits[length++] = (char)c;
+        } else if (length > 0) {
+            ungetc(c, file);
+            break;
         }
     }
-    return 1;
+    digits[length] = '\0';
+    *number_p = strtol(digits, NULL, 10);
+    return length > 0;
 }
 
 /* As coll_tuned_dynamic_rules.c finds it; the file has one operation. */

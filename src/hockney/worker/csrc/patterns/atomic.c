@@ -193,7 +193,7 @@ static hk_status_t atomic_finish(hk_run_t *run)
 #define ATOMIC_ELEMENT .unsized = true
 #define ATOMIC_ROW(key, KIND, size, text, option_last)                                                          \
     const hk_pattern_t hk_pattern_##key = {                                                                     \
-        size, .name = #key, .summary = text, .kind = HK_KIND_ONE_SIDED,                                         \
+        size, .name = #key, .summary = (text), .kind = HK_KIND_ONE_SIDED,                                       \
         .needs = HK_CAP_ONE_SIDED | HK_CAP_ATOMICS, .ranks_min = 2, .stream = true, .timed = HK_TIMED_ROOT,     \
         .links = HK_LINKS_ENDS, .own = &(const hk_atomic_kind_t){HK_ATOMIC_##KIND}, .grain = atomic_grain,      \
         .option = {ATOMIC_OPTIONS, option_last}, .fits = atomic_fits, .plan = atomic_plan,                      \

@@ -83,8 +83,8 @@ static void put_variable(hk_answer_t *answer, int index, char **prefixes)
     int name_len = WORD_MAX, about_len = TEXT_MAX, verbosity = 0, bind = 0, scope = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_T_enum words = MPI_T_ENUM_NULL;
-    const int code = MPI_T_cvar_get_info(index, name, &name_len, &verbosity, &type, &words, about, &about_len, &bind,
-                                         &scope);
+    const int code =
+        MPI_T_cvar_get_info(index, name, &name_len, &verbosity, &type, &words, about, &about_len, &bind, &scope);
     if (code != MPI_SUCCESS || !is_asked(name, prefixes)) { /* a closed component's variable has no information */
         return;
     }
