@@ -17,8 +17,8 @@ import jsonschema
 import pytest
 from tests.analysis.compare.delayed import plan
 from tests.analysis.compare.made import add_run, curve, slower
+from tests.analysis.compare.nights import step_of_tcp
 from tests.analysis.health.made import known_host, store_health
-from tests.analysis.nights import step_of_tcp
 from tests.analysis.predict.known import call_it_validate, copied
 from tests.analysis.test_clocks import store_clocks
 from tests.builders import make_info, make_point
@@ -34,7 +34,7 @@ from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.expect import Outcome
 from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, OffLine, Parameters
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
-from hockney.analysis.tune import Rule
+from hockney.analysis.tune.rules import Rule
 from hockney.cli import execute
 from hockney.cli.commands import COMMANDS
 from hockney.cli.schemas import FORMATS, Key, schema, sections

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.analysis.nights import SHM, TCP, TIMES_NS, night, slower, step_of_tcp
+from tests.analysis.compare.nights import SHM, TCP, TIMES_NS, night, slower, step_of_tcp
 
 from hockney.cli import execute
 from hockney.results.store import Store

@@ -12,7 +12,7 @@ import pytest
 from tests.analysis.compare.made import add_run
 from tests.shared import made_once
 
-from hockney.analysis.tune import RuleFiles
+from hockney.analysis.tune.files import RuleFiles
 from hockney.cli import execute
 from hockney.cli.tune import refuse_beside, write_all
 from hockney.errors import ExitCode, HockneyError, UsageError

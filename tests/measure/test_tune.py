@@ -6,7 +6,7 @@ import functools
 
 import pytest
 
-from hockney.analysis.tune import Rule
+from hockney.analysis.tune.rules import Rule
 from hockney.measure.plan import Plan
 from hockney.measure.tune import Contest, contest, failure, is_read, kept
 from hockney.model import Point

@@ -14,7 +14,7 @@ from collections import Counter
 
 import numpy as np
 
-from hockney.analysis.tune import Referee
+from hockney.analysis.tune.race import Referee
 from hockney.model import Point
 from hockney.worker.settings import Choice
 

@@ -27,7 +27,7 @@ def history(words: tuple[str, ...], label: str | None, *, as_json: bool, store: 
     single bad runs and drift of floor and pace are none. Each change is printed with its interval, the series that
     moved together, and what differed between the last run before and the first one after. Eight runs are needed.
     """
-    from hockney.analysis.history import history_of
+    from hockney.analysis.compare.history import history_of
     from hockney.render.text import show
     from hockney.report.documents.history import history_document, history_json, is_long_enough
 

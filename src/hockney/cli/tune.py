@@ -24,7 +24,7 @@ from hockney.cli.common import (
 from hockney.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from hockney.analysis.tune import RuleFiles
+    from hockney.analysis.tune.files import RuleFiles
     from hockney.measure.tune import Contest, Tuned
 
 

@@ -18,7 +18,9 @@ from typing import Any
 
 from hockney.analysis.compare import compare_runs
 from hockney.analysis.compare.values import Comparison
-from hockney.analysis.tune import Referee, Rule, RuleFiles, can_be_ruled, other_values, proved, rule_files, rules_of
+from hockney.analysis.tune.files import RuleFiles, can_be_ruled, rule_files
+from hockney.analysis.tune.race import Referee
+from hockney.analysis.tune.rules import Rule, other_values, proved, rules_of
 from hockney.errors import HockneyError, UsageError, notice, working
 from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure import interleave

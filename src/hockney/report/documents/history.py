@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hockney.analysis.compare.history import History, Track
 from hockney.analysis.compare.values import Comparison
-from hockney.analysis.history import History, Track
 from hockney.machine.facts import fact
 from hockney.report.document import Block, Column, Plot, Sentence, Table, Text
 from hockney.report.documents.comparison import (

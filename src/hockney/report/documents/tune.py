@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hockney.analysis.compare.values import Comparison, Verdict
-from hockney.analysis.tune import GAIN_MIN, Rule
+from hockney.analysis.tune.rules import GAIN_MIN, Rule
 from hockney.machine.facts import facts
 from hockney.measure.tune import HIDDEN, Contest, Tuned
 from hockney.report.document import Block, Column, Item, Sentence, Table, Title

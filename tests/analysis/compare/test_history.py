@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.analysis.nights import DAY_S, FACTS, LARGE, SHM, TCP, TIMES_NS, night, slower
+from tests.analysis.compare.nights import DAY_S, FACTS, LARGE, SHM, TCP, TIMES_NS, night, slower
 from tests.builders import make_point
 
-from hockney.analysis.history import History, history_of
+from hockney.analysis.compare.history import History, history_of
 from hockney.errors import HockneyError, UsageError
 from hockney.model import Point
 from hockney.results.store import Store

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from hockney.analysis.compare.values import SeriesChange, Verdict
-from hockney.analysis.tune import RaceCell, Referee, Rule, can_be_ruled, other_values, proved, rule_files, rules_of
+from hockney.analysis.tune.files import can_be_ruled, rule_files
+from hockney.analysis.tune.race import Referee
+from hockney.analysis.tune.rules import RaceCell, Rule, other_values, proved, rules_of
 from hockney.model import Point
 from hockney.stats.shift import Shift
 from hockney.worker.errors import ProtocolError

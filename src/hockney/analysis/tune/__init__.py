@@ -1,0 +1,1 @@
+"""What a race of settings says, and the files that it becomes."""

@@ -1,0 +1,93 @@
+"""The race of choices: who leaves when, and who wins which cell."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+
+from hockney.analysis.tune.rules import GAIN_MIN, RaceCell
+from hockney.model import Point
+from hockney.stats.sequence import chance_above, chance_below, interval, wins_needed
+from hockney.worker.settings import DEFAULT, Choice
+
+_ALPHA = 0.05
+_ALIKE = 1.02  # a smaller difference is not worth measuring, nor a second rule
+Ratios = Mapping[tuple[int, Point], Sequence[float]]  # times of the default's, one of each launch, by choice from 1 on
+
+
+class Referee:
+    """Says after each launch who leaves which point.
+
+    A choice leaves if it seems not to be 5 % faster than the default, or not 2 % faster than the best one of now. Each
+    of these tests is wrong of one entry in 20 at most, both together of more; that costs gains, and makes no rule. The
+    best one leaves when nobody else is left and its gain is certain, among all entries.
+    """
+
+    def __init__(self, choices: Sequence[Choice], points: Sequence[Point]) -> None:
+        self.ratios: Ratios = {}
+        self._choices, self._points, self._left = choices, points, set[tuple[int, Point]]()
+        self._chance = _ALPHA / max(1, len(points) * len(choices))
+
+    def decide(self, ratios: Ratios) -> set[tuple[int, Point]]:
+        """The entries that have left."""
+        self.ratios = ratios
+        for point, values in self._by_point().items():
+            launches = max(map(len, values.values()))
+            there = [n for n in values if len(values[n]) == launches and (n, point) not in self._left]
+            best = min(there, key=lambda n: statistics.median(values[n]), default=0)
+            for number in there:
+                rivals = [own / its for own, its in zip(values[number], values[best], strict=True)]
+                is_beaten = number != best and chance_above(rivals, 1 / _ALIKE) <= _ALPHA
+                if is_beaten or chance_above(values[number], 1 / GAIN_MIN) <= _ALPHA:
+                    self._left.add((number, point))
+            if there == [best] and chance_below(values[best], 1) <= self._chance:
+                self._left.add((best, point))
+        return self._left
+
+    def too_few(self) -> tuple[int, int] | None:
+        """If the race ended before anybody could be certain: how many launches it had, and how many it takes."""
+        needed = next(count for count in itertools.count(1) if wins_needed(count, self._chance) <= count)
+        made = max(map(len, self.ratios.values()), default=0)
+        is_open = any(len(values) == made and entry not in self._left for entry, values in self.ratios.items())
+        return (made, needed) if is_open and made < needed else None
+
+    def cells(self, without: Collection[Choice] = ()) -> list[RaceCell]:
+        """The winner of each point, of those that may win. It keeps that of the size before, if that is as good."""
+        cells, before, known = list[RaceCell](), dict[tuple[str, int], Choice](), self._by_point()
+        for point in sorted(self._points, key=lambda point: point.bytes):
+            curve, values = (point.pattern, point.ranks), known.get(point, {})
+            of = {
+                choice: cell
+                for choice, cell in ((self._choices[n - 1], self._cell(n, point, values[n])) for n in values)
+                if cell.is_rule and choice not in without
+            }
+            best = max(of, key=lambda choice: of[choice].gain[1], default=DEFAULT)
+            kept = before.get(curve, DEFAULT)
+            if kept in of and of[kept].gain[1] * _ALIKE >= of[best].gain[1]:
+                best = kept
+            before[curve] = best
+            cells.append(of.get(best, RaceCell(*curve, point.bytes)))
+        return cells
+
+    def unmeasured(self) -> list[Point]:
+        """The points of which nothing is known."""
+        known = self._by_point()
+        return [point for point in self._points if point not in known]
+
+    def slower(self) -> set[Choice]:
+        """The thresholds that seem slower than the default at some point: they hold for all."""
+        slower = {n for (n, _), values in self.ratios.items() if values and statistics.median(values) > GAIN_MIN}
+        return {self._choices[n - 1] for n in slower if self._choices[n - 1].is_threshold}
+
+    def _cell(self, number: int, point: Point, ratios: Sequence[float]) -> RaceCell:
+        time = interval(ratios, 2 * self._chance)
+        gain = (1 / time.high if time.high else 0.0, 1 / time.value, 1 / time.low if time.low else float("inf"))
+        return RaceCell(point.pattern, point.ranks, point.bytes, self._choices[number - 1], gain)
+
+    def _by_point(self) -> dict[Point, dict[int, Sequence[float]]]:
+        found: dict[Point, dict[int, Sequence[float]]] = {}
+        for (number, point), values in self.ratios.items():
+            if values:
+                found.setdefault(point, {})[number] = values
+        return found
