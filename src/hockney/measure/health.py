@@ -14,13 +14,14 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health import died
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank, usual
+from hockney.analysis.health.stalls import STALLS, to_leave_out
 from hockney.errors import UsageError, notice
 from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS
@@ -111,13 +112,17 @@ def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutc
             link[DEMAND] = error.demand
             asked = replace(asked, placement=replace(asked.placement, hosts=left))
             continue
-        left = tuple(host for host in hosts if host.name not in outcome.lost_hosts)
+        stuck = sorted(to_leave_out(outcome.stalls))
+        left = tuple(host for host in hosts if host.name not in {*outcome.lost_hosts, *stuck})
         left_s = end_s - time.monotonic()
         is_over = outcome.status is RunStatus.STOPPED or left_s < least_s
-        if not outcome.lost_hosts or is_over or len(left) < HOSTS_MIN:
+        if len(left) == len(hosts) or is_over or len(left) < HOSTS_MIN:
             return outcome
-        notice.get()(f"no answer from {' and '.join(outcome.lost_hosts)}: measuring the other hosts again")
+        gone = [f"no answer from {host}" for host in outcome.lost_hosts]
+        gone += [f"{host} keeps the others waiting" for host in stuck]
+        notice.get()(f"{'; '.join(gone)}: measuring the other hosts again")
         unusable |= died(outcome.lost_hosts)
+        link[STALLS] = [*link.get(STALLS, []), *map(asdict, outcome.stalls)]
         limits = replace(asked.limits or plan.limits, time_s=left_s)
         asked = replace(asked, placement=replace(asked.placement, hosts=left), limits=limits)
 
@@ -165,8 +170,11 @@ class PairSampler(Sampler):
 
     def _is_cut_before(self, work: Work) -> bool:
         if self.round > self._first_round or self._last is None:
-            return super()._is_cut_before(work)
-        return round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
+            is_cut = super()._is_cut_before(work)
+        else:
+            is_cut = round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
+        self._last = work
+        return is_cut
 
     def _order(self, active: Sequence[Work]) -> list[Work]:
         order = super()._order(active)
@@ -192,7 +200,6 @@ class PairSampler(Sampler):
         return _PairsCalibration(self._work, self._plan, self._instrument, self._clock, points, budget_s)
 
     def _took(self, work: Work, measurements: Sequence[Measurement]) -> None:
-        self._last = work
         for measurement in measurements:
             if work.point.pattern == RATE and not work.probes:
                 work.batch = min(work.batch, self._calibration.wanted_batch(work, measurement))

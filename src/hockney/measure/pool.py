@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 
+from hockney.analysis.health.stalls import Stall, to_leave_out
 from hockney.machine.activity import StealMeter
 from hockney.machine.placement import choose_cpus, usable_cpus
 from hockney.measure.estimate import LearnedLimits
@@ -147,7 +148,10 @@ class WorkerPool:
             reason = str(end)
             if isinstance(end, WorkerTimedOut) and not end.silent:
                 reason += f" ({how_to_wait_longer(end.limit_s)})"
-            raise PointFailed("; ".join(filter(None, (reason, self._lose_hosts(point))))) from end
+            lost = self._lose_hosts(point)
+            if isinstance(end, WorkerTimedOut) and not lost:
+                self._note_stall(point, end)
+            raise PointFailed("; ".join(filter(None, (reason, lost)))) from end
         measurement = replace(
             measurement_of(point, answer),
             launch_id=live.launch_id,
@@ -196,7 +200,8 @@ class WorkerPool:
 
     def _job(self, point: Point) -> _Live:
         key = (point.transport, point.ranks)
-        lost = self._lost_of(self._plan.hosts_of(point)) if self._recorder.lost_hosts else ""
+        has_left_out = self._recorder.lost_hosts or self._recorder.stalls
+        lost = self._lost_of(self._plan.hosts_of(point)) if has_left_out else ""
         if key in self._live and not lost:
             return self._live[key]
         launcher = split_placed(point.transport)[0].partition(":")[0]
@@ -247,9 +252,19 @@ class WorkerPool:
 
     def _lost_of(self, hosts: Sequence[Host]) -> str:
         """Why hosts can no longer be used, or an empty string."""
-        lost = self._recorder.lost_hosts
-        names = [host.name for host in hosts if host.name in lost]
-        return "; ".join(f"{name} does not answer ({lost[name]})" for name in names)
+        lost, stuck = self._recorder.lost_hosts, to_leave_out(self._recorder.stalls)
+        reasons = {host: f"{host} does not answer ({cause})" for host, cause in lost.items()}
+        reasons |= {host: f"{host} is left out: it kept the others waiting" for host in stuck}
+        return "; ".join(reasons[host.name] for host in hosts if host.name in reasons)
+
+    def _note_stall(self, point: Point, end: WorkerTimedOut) -> None:
+        """Note whose ranks kept those of other hosts waiting. Such a job is not given up: who it was shows soon."""
+        names = [host.name for host in self._plan.hosts_of(point) for _ in range(host.slots or 0)]
+        hosts = tuple(dict.fromkeys(names[rank] for rank in end.ranks if rank < len(names)))
+        if hosts and len(hosts) < len({*names}):
+            stall = Stall(hosts, point.pattern, point.bytes, end.limit_s, bool(end.silent))
+            self._recorder.stalls.append(stall)
+            self._starts[point.transport, point.ranks] = 0
 
     def _start(self, point: Point) -> _Live:
         transport, ranks = point.transport, point.ranks

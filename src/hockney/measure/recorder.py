@@ -6,11 +6,12 @@ import contextlib
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import FrameType
 from typing import NamedTuple
 
 from hockney.analysis.health.matrices import LOST
+from hockney.analysis.health.stalls import STALLS, Stall
 from hockney.machine.activity import Moment
 from hockney.machine.facts import fact
 from hockney.measure.estimate import MIN_MEASUREMENTS
@@ -86,6 +87,7 @@ class RunOutcome:
     status: RunStatus
     failed: int
     lost_hosts: Mapping[str, str] = field(default_factory=dict)
+    stalls: Sequence[Stall] = ()
 
 
 class Recorder:
@@ -98,6 +100,7 @@ class Recorder:
         self.statuses: dict[Point, PointStatus] = {}
         self.tally = Tally()
         self.lost_hosts: dict[str, str] = {}  # that no longer answer, with the cause
+        self.stalls: list[Stall] = []
         self.others: list[Moment] = []  # the load of other programs during each launch
         self.display = display
         self._oversubscribed: dict[int, bool] = {}  # by launch
@@ -155,8 +158,10 @@ class Recorder:
         self.warn(warnings_during(self.others, goes_on=goes_on))
         if self.lost_hosts:
             self.store.add_to_facts(self.run_id, LOST, self.lost_hosts)
+        for stall in self.stalls:
+            self.store.add_to_facts(self.run_id, STALLS, asdict(stall))
         self.store.finish_run(self.run_id, status)
-        return RunOutcome(self.run_id, status, failed, self.lost_hosts)
+        return RunOutcome(self.run_id, status, failed, self.lost_hosts, self.stalls)
 
 
 def judge_over_launches(store: Store, run_id: int) -> set[Point]:

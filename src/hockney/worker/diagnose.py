@@ -134,35 +134,32 @@ def is_late(said: str) -> bool:
     return "no end after" in said
 
 
-def silent_ranks(said: str, ranks: Sequence[Rank]) -> str:
-    """`rank 1 on n2 does not answer`: the ranks that did not report a time limit as others did; empty if all did.
-
-    Ranks that are threads of one process report once.
-    """
+def silent_ranks(said: str, ranks: Sequence[Rank]) -> list[Rank]:
+    """Those that did not report a time limit as others did. Ranks that are threads of one process report once."""
     reported = _numbers(_REPORT, said)
     answering = {(rank.host_key, rank.pid) for rank in ranks if rank.rank in reported}
-    silent = [rank for rank in ranks if (rank.host_key, rank.pid) not in answering]
-    return _told(silent, ranks, "does not answer", "do not answer") if answering else ""
+    return [rank for rank in ranks if answering and (rank.host_key, rank.pid) not in answering]
 
 
-def late_ranks(said: str, ranks: Sequence[Rank]) -> str:
-    """`ranks 0 and 1 on n1 and n2 are not done`: those that others waited for at a time limit; empty if none waited."""
+def late_ranks(said: str, ranks: Sequence[Rank]) -> list[Rank]:
+    """Those that others waited for at a time limit; none if nobody waited."""
     waiting = _numbers(_WAITING, said)
     late = _numbers(_REPORT, said) - waiting if waiting else set()
-    return _told([rank for rank in ranks if rank.rank in late], ranks, "is not done", "are not done")
+    return [rank for rank in ranks if rank.rank in late]
 
 
 def gone_ranks(said: str, ranks: Sequence[Rank]) -> str:
     """`rank 1 on n2 is gone`: the ranks that others lost and that said nothing themselves; empty if there is none."""
     lost = _numbers(_LOST, said) - _numbers(_SPEAKER, said)
-    return _told([rank for rank in ranks if rank.rank in lost], ranks, "is gone", "are gone")
+    return told([rank for rank in ranks if rank.rank in lost], ranks, "is gone", "are gone")
 
 
 def _numbers(pattern: re.Pattern[str], said: str) -> set[int]:
     return {int(number) for number in pattern.findall(said)}
 
 
-def _told(some: Sequence[Rank], ranks: Sequence[Rank], of_one: str, of_many: str) -> str:
+def told(some: Sequence[Rank], ranks: Sequence[Rank], of_one: str, of_many: str) -> str:
+    """`ranks 0 and 1 on n1 and n2 are not done`; empty for none."""
     return f"{who(some, ranks)} {of_one if len(some) == 1 else of_many}" if some else ""
 
 

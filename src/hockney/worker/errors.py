@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from hockney.errors import HockneyError
@@ -64,11 +65,12 @@ class WorkerDied(WorkerError):
 class WorkerTimedOut(WorkerError):
     """A time limit passed, and the job has been ended. `limit_s` is the limit that was asked for, in s.
 
-    `silent` names the ranks that do not answer; empty if all do, or none.
+    `silent` names the ranks that do not answer; empty if all do, or none. `ranks`: these, else those that were not done
+    while others waited.
     """
 
-    def __init__(self, doing: str, limit_s: float, last_line: str, silent: str = "") -> None:
-        self.limit_s, self.silent = limit_s, silent
+    def __init__(self, doing: str, limit_s: float, last_line: str, silent: str = "", ranks: Sequence[int] = ()) -> None:
+        self.limit_s, self.silent, self.ranks = limit_s, silent, ranks
         text = f"no end after {limit_s:g} s in {doing}"
         last_line = "" if "no end after" in last_line else last_line  # a rank that says the same
         super().__init__(f"{silent}: {text}" if silent else f"{text}: {last_line}" if last_line else text)

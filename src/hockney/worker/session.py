@@ -306,8 +306,10 @@ class WorkerSession:
 
     def _late(self, doing: str, limit_s: float) -> WorkerTimedOut:
         said = self.channel.output(self._heard_bytes)
-        late = diagnose.late_ranks(said, self._ranks)
-        return WorkerTimedOut(doing, limit_s, late or self._reason(), diagnose.silent_ranks(said, self._ranks))
+        late, silent = (of(said, self._ranks) for of in (diagnose.late_ranks, diagnose.silent_ranks))
+        why = diagnose.told(late, self._ranks, "is not done", "are not done") or self._reason()
+        who = diagnose.told(silent, self._ranks, "does not answer", "do not answer")
+        return WorkerTimedOut(doing, limit_s, why, who, [rank.rank for rank in silent or late])
 
     def _lost_rank(self) -> LostAnswer | None:
         """The rank that a host's process reported first; one that was killed counts before those that ended."""

@@ -12,11 +12,13 @@ from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
 from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
+from hockney.analysis.health.stalls import STALLS, Stall, blamed
 from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
 from hockney.model import PointStatus
 from hockney.results.runs import Run
 
+_FRAME_BYTES = 1400  # longer messages need frames of full size
 UNSAID = "unsaid"  # of a gap that leaves no fault of the network unseen
 
 
@@ -43,6 +45,7 @@ def health_of(run: Run) -> Health:
     differing, unsaid = differences(hosts, run.info.plan.get("interface"))
     findings = [
         *_unusable(run),
+        *_stuck(run),
         *faults.findings_of(known, slow, late, lossy),
         *differing,
         *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
@@ -79,6 +82,27 @@ def _unusable(run: Run) -> Iterator[Finding]:
     fix = Fix("make reachable", facts={"demand": plan[DEMAND]} if plan.get(DEMAND) else {})
     for host, cause in {**plan.get(UNUSABLE, {}), **died(_lost(run))}.items():
         yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
+
+
+def _stuck(run: Run) -> Iterator[Finding]:
+    """Hosts and links that kept all others waiting; a point that ended in spite of it says no more."""
+    stored = [*run.info.plan.get(STALLS, []), *run.facts.get(STALLS, [])]
+    for who in blamed(Stall(**{**stall, "hosts": tuple(stall["hosts"])}) for stall in stored):
+        host, stalls = who.hosts[0], who.stalls
+        others = list(dict.fromkeys(other for stall in stalls for other in stall.hosts if other not in who.hosts))
+        facts: dict[str, Any] = {"host": host, "limit_ns": 1e9 * stalls[-1].limit_s, "pattern": stalls[-1].pattern}
+        facts |= {"size_bytes": min(stall.bytes for stall in stalls), "times": len(stalls)}
+        is_long = facts["size_bytes"] > _FRAME_BYTES
+        cause = "long messages" if is_long else ""
+        if len(who.hosts) == 2:
+            code, facts = "stuck link", {**facts, "other": who.hosts[1]}
+            fix = Fix("inspect frames" if is_long else "inspect path", facts={"host": who.hosts[1]})
+        elif all(stall.is_silent for stall in stalls):
+            code, cause, fix = "silent host", "", Fix("inspect worker")
+        else:
+            code, facts = "stuck host", {**facts, "others": others}
+            fix = Fix("inspect frames" if is_long else "inspect interface", facts={"host": host})
+        yield Finding(code, Subject(), facts, cause, fix, 100.0)
 
 
 def _failures(known: Matrices, run: Run) -> Iterator[NotChecked]:
