@@ -212,7 +212,10 @@ class WorkerPool:
         try:
             self._live[key] = self._start(point)
         except WorkerError as error:
-            if not (lost := self._lose_hosts(point)):
+            lost = self._lose_hosts(point)
+            if not lost and isinstance(error, LaunchFailed) and error.missed and self._starts[key] < _STARTS_MAX:
+                return self._job(point)  # all hosts answer now
+            if not lost:
                 is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in self._proven
                 self._reasons[launcher if is_silent else key] = str(error)
             raise PointFailed(lost or str(error)) from error

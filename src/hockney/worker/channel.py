@@ -42,8 +42,13 @@ class Channel:
         self._said = bytearray()
         self._answers_end = False
 
-    def spawn(self, argv: Sequence[str], environment: Mapping[str, str | None]) -> None:
-        """Start a process in its own session, so that Ctrl-C does not reach it. Raises LaunchFailed."""
+    def spawn(
+        self, argv: Sequence[str], environment: Mapping[str, str | None], *, instead_of: int | None = None
+    ) -> None:
+        """Start a process in its own session, so that Ctrl-C does not reach it, or one that takes the place of another.
+
+        Raises LaunchFailed.
+        """
         merged: dict[str, str | None] = {**os.environ, **environment, MARK: self._mark}
         try:
             process = subprocess.Popen(
@@ -57,7 +62,11 @@ class Channel:
             )
         except OSError as error:
             raise LaunchFailed(argv[0], error.strerror or str(error)) from error
-        self.processes.append(process)
+        if instead_of is None:
+            self.processes.append(process)
+        else:
+            self._forget(self.processes[instead_of])
+            self.processes[instead_of] = process
         for pipe in (process.stdin, process.stdout, process.stderr):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
@@ -158,6 +167,16 @@ class Channel:
                 if pipe in self._selector.get_map():
                     self._hang_up(key)
 
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        """Read the rest of what an ended process has said, and close its pipes."""
+        for end in [end for end, known in self._ends.items() if known is process]:
+            self._after(end)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None and pipe in self._selector.get_map():
+                self._selector.unregister(pipe)
+            if pipe is not None:
+                pipe.close()
+
     def _hang_up(self, key: selectors.SelectorKey) -> None:
         self._selector.unregister(key.fileobj)
         if key.data:
@@ -166,7 +185,11 @@ class Channel:
 
     def failed_join(self) -> int | None:
         """The exit code of a process that has failed, the first one excepted."""
-        return next((code for process in self.processes[1:] if (code := process.poll())), None)
+        return next(filter(None, self.joined()), None)
+
+    def joined(self) -> list[int | None]:
+        """The exit codes of all processes but the first; None for one that runs."""
+        return [process.poll() for process in self.processes[1:]]
 
     def hear(self, limit_s: float) -> None:
         """Read output for up to limit_s. Answers that come meanwhile are kept."""

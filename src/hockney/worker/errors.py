@@ -47,12 +47,22 @@ class CacheUnusable(BuildError):
 
 
 class LaunchFailed(WorkerError):
-    """The job never came up. `said` is its launcher's standard error; `timed_out`: it did not answer."""
+    """The job never came up. `said` is its launcher's standard error; `timed_out`: it did not answer.
+
+    `missed`: the launcher says that it could not reach a host.
+    """
 
     def __init__(
-        self, launcher: str, reason: str, said: str = "", *, timed_out: bool = False, remedy: str = ""
+        self,
+        launcher: str,
+        reason: str,
+        said: str = "",
+        *,
+        timed_out: bool = False,
+        missed: bool = False,
+        remedy: str = "",
     ) -> None:
-        self.timed_out = timed_out
+        self.timed_out, self.missed = timed_out, missed
         text = f"{launcher} did not start the ranks: {reason}"
         said = said.removeprefix(f"{launcher}: ")
         super().__init__(f"{text}; {launcher} said: {said}" if said else text, remedy)

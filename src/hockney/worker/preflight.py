@@ -19,10 +19,11 @@ from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
 from hockney.worker.libraries import Library, side_by_side
 from hockney.worker.programs import ProgramFailed, answer_of
-from hockney.worker.starters import Starter
+from hockney.worker.starters import NOT_REACHED, PAUSE_S, TRIES, Starter
 
 Answer = TypeVar("Answer")
 
+_QUICK_S = 2.0  # a login that takes longer to fail has met its own time limit
 _WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # What sh runs on a host; its comments say how.
 _SCRIPTS = Path(__file__).parent / "hosts_sh"
@@ -89,8 +90,22 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
     Where no host answers, nothing is known, and none is lost.
     """
     # ssh gives up after 4 s
-    _, causes = _of_each(hosts, lambda host: answer_of(starter.argv(["true"], [host]), 6))
+    _, causes = _of_each(hosts, lambda host: _reached(starter.argv(["true"], [host]), 6))
     return causes if len(causes) < len(hosts) else {}
+
+
+def _reached(argv: Sequence[str], limit_s: float, *, data: bytes = b"") -> str:
+    """The output of a command on a host, as of answer_of. A login that fails at once is tried again."""
+    for left in reversed(range(TRIES)):
+        started_s = time.monotonic()
+        try:
+            return answer_of(argv, limit_s, data=data)
+        except ProgramFailed as failure:
+            is_quick = failure.exit_code == NOT_REACHED and time.monotonic() - started_s < _QUICK_S
+            if not (left and is_quick):
+                raise
+            time.sleep(PAUSE_S)
+    raise AssertionError
 
 
 def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[str, Answer], dict[str, str]]:
@@ -129,7 +144,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
     """Send a file to the program that receives it. Raises Unusable where it does not arrive as it is."""
     try:
         content = worker.read_bytes()
-        if answer_of(argv, 60, data=content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
+        if _reached(argv, 60, data=content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
             raise Unusable("what arrived is another file")
     except (OSError, ProgramFailed) as error:
         raise Unusable(f"the worker {worker} is not there, and cannot be copied: {error}") from error
@@ -138,7 +153,7 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
 def _ask(argv: Sequence[str]) -> dict[str, Any]:
     """A host's facts. Raises ProgramFailed."""
     started_s = time.time()
-    lines = [line.partition(" ")[::2] for line in answer_of(argv, 10, data=(_SHARED + _DESCRIBE).encode()).splitlines()]
+    lines = [line.partition(" ")[::2] for line in _reached(argv, 10, data=(_SHARED + _DESCRIBE).encode()).splitlines()]
     ended_s = time.time()
     if ("end", "") not in lines:
         raise Unusable(f"{argv[0]} printed no description of the host")

@@ -45,9 +45,9 @@ def run_program(
 class ProgramFailed(Exception):
     """Why a program gave no answer: the last line of what it said, or how it ended. `said` is all of it."""
 
-    def __init__(self, why: str, said: str = "") -> None:
+    def __init__(self, why: str, said: str = "", *, exit_code: int | None = None) -> None:
         super().__init__(why)
-        self.said = said or why
+        self.said, self.exit_code = said or why, exit_code
 
 
 def answer_of(
@@ -67,7 +67,7 @@ def answer_of(
     if done.returncode != 0:
         said = (done.stderr or done.stdout).decode(errors="replace").strip()
         last = said.rpartition("\n")[2].removeprefix(f"{os.fspath(argv[0])}: ")
-        raise ProgramFailed(last or f"it {how_it_ended(done.returncode)}", said)
+        raise ProgramFailed(last or f"it {how_it_ended(done.returncode)}", said, exit_code=done.returncode)
     return done.stdout.decode(errors="replace")
 
 

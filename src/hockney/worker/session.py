@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import re
 import secrets
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +40,7 @@ from hockney.worker.errors import (
 )
 from hockney.worker.launch import JOIN_ADDRESS, StartCommand
 from hockney.worker.programs import how_it_ended
+from hockney.worker.starters import NOT_REACHED, PAUSE_S, TRIES
 
 Answer = TypeVar("Answer", bound=answers.Answer)
 
@@ -79,6 +82,10 @@ class WorkerSession:
         self._heard_bytes = 0  # position in the output when the last command was sent
         self._greeted = False
         self._ended = False
+        self._token = ""
+        self._joins: list[list[str]] = []  # the command lines of the other hosts
+        self._tries: Counter[int] = Counter()  # of these, how often each has failed
+        self._tried_bytes = 0  # position in the output when they were tried again last
         self._oom_kills = 0  # before this job
 
     def __enter__(self) -> WorkerSession:
@@ -97,6 +104,16 @@ class WorkerSession:
         """Start the job. Raises LaunchFailed if a process can't be started, or no rank listens for those to join."""
         self._started_s = time.monotonic()
         self._oom_kills = count_oom_kills()
+        for left in reversed(range(TRIES)):
+            try:
+                return self._start_once()
+            except LaunchFailed as failure:
+                if not (left and failure.missed):
+                    raise
+            time.sleep(PAUSE_S)
+            self.channel, self._ended = Channel(), False
+
+    def _start_once(self) -> None:
         with contextlib.ExitStack() as undo:
             undo.callback(self.kill)
             self.channel.spawn(self._launch.argv, self._launch.environment)
@@ -232,18 +249,12 @@ class WorkerSession:
             raise
 
     def _read_line(self, deadline_s: float) -> bytes | None:
-        """The next answer, as of Channel.read_line. While a job starts, a launcher that missed a host soon fails.
+        """The next answer, as of Channel.read_line.
 
         One that waits for a dead host is not waited for, once the other ranks have reported the time limit.
         """
-        while not self._greeted and not diagnose.unreachable(self.channel.output()):
-            now_s = time.monotonic()
-            if now_s >= deadline_s or (now_s >= self._started_s + _LONG_START_S and self._misses_host()):
-                raise TimeoutError
-            with suppress(TimeoutError):
-                return self.channel.read_line(min(deadline_s, time.monotonic() + 0.5))
         if not self._greeted:
-            return self.channel.read_line(min(deadline_s, time.monotonic() + _LAST_WORDS_S))
+            return self._read_first_line(deadline_s)
         with suppress(TimeoutError):
             return self.channel.read_line(deadline_s - GRACE_S)
         self._misses_host()
@@ -252,6 +263,22 @@ class WorkerSession:
         if diagnose.is_late(self.channel.output(self._heard_bytes)):
             raise TimeoutError
         return self.channel.read_line(deadline_s)
+
+    def _read_first_line(self, deadline_s: float) -> bytes | None:
+        """The same while a job starts. A launcher that missed a host soon fails, if it cannot be started again."""
+        missed_s = math.inf
+        while True:
+            now_s = time.monotonic()
+            if missed_s == math.inf and diagnose.unreachable(self.channel.output(self._tried_bytes)):
+                missed_s = now_s + _LAST_WORDS_S
+            is_long = now_s >= self._started_s + _LONG_START_S
+            if now_s >= min(deadline_s, missed_s) or (is_long and self._misses_host()):
+                raise TimeoutError
+            with suppress(TimeoutError):
+                line = self.channel.read_line(min(deadline_s, missed_s, now_s + 0.5))
+                if line is not None or not self._join_again(deadline_s):
+                    return line
+                missed_s = math.inf
 
     def _refusal(self, answer: ErrorAnswer) -> WorkerRefused:
         if not answer.message.endswith("standard error has the reason"):
@@ -324,8 +351,9 @@ class WorkerSession:
     def _not_started(self, reason: str, *, timed_out: bool = False) -> LaunchFailed:
         demand = f"each host must be {self._launch.demand}" if self._launch.demand else ""
         remedy = diagnose.remedy(f"{reason}\n{self.words()}")
-        if missed := diagnose.unreachable(self.channel.output()):
-            return LaunchFailed(self._launch.launcher, f"it cannot reach a host: {missed}", remedy=remedy or demand)
+        if missed := diagnose.unreachable(self.channel.output(self._tried_bytes)):
+            why = f"it cannot reach a host: {missed}"
+            return LaunchFailed(self._launch.launcher, why, missed=True, remedy=remedy or demand)
         if self._has_option and time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.channel.output()) or diagnose.summary("\n".join(self.channel.noise))
@@ -348,13 +376,27 @@ class WorkerSession:
 
     def _join(self) -> None:
         """Start the other ranks as soon as rank 0 has said where it listens; all share a fresh secret."""
-        token = f"token {secrets.token_hex(16)}"
+        token = self._token = f"token {secrets.token_hex(16)}"
         answer = self._send(token, answers.ListeningAnswer, "start", self._start_limit_s)()
         try:
             processes.allow_files(FILES_OF_PROCESS * len(self._launch.joins))
         except OSError as error:
             raise LaunchFailed(self._launch.launcher, str(error)) from error
-        for argv in self._launch.joins:
-            words = [word.replace(JOIN_ADDRESS, f"{answer.host}:{answer.port}") for word in argv]
+        address = f"{answer.host}:{answer.port}"
+        self._joins = [[word.replace(JOIN_ADDRESS, address) for word in argv] for argv in self._launch.joins]
+        for words in self._joins:
             self.channel.spawn(words, self._launch.environment)
             self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, number=-1)
+
+    def _join_again(self, deadline_s: float) -> bool:
+        """Start again what could not reach its host, if nothing else has failed."""
+        failed = {number: code for number, code in enumerate(self.channel.joined()) if code}
+        self._tries.update([*failed])
+        if not failed or {*failed.values()} != {NOT_REACHED} or max(self._tries.values()) >= TRIES:
+            return False
+        time.sleep(PAUSE_S)
+        self._tried_bytes = self.channel.said_bytes
+        for number in failed:
+            self.channel.spawn(self._joins[number], self._launch.environment, instead_of=number + 1)
+            self.channel.write(f"{self._token}\n".encode(), deadline_s, number=number + 1)
+        return True

@@ -19,6 +19,12 @@ from hockney.worker.hosts import Host, find_allocation
 LAUNCHER_WORDS = ("auto", "mpiexec", "srun", "ssh", "flux")
 """The words that --launcher accepts, besides a template."""
 
+NOT_REACHED = 255
+"""The exit code of ssh itself."""
+TRIES = 5
+"""How often a host is tried that could not be reached at once: of a thousand logins, some fail by chance."""
+PAUSE_S = 0.2
+
 _PLACEHOLDERS = ("ranks", "hosts", "per_host", "worker")
 _EXAMPLE = "for example 'mytool -n {ranks} --hosts {hosts} {worker}'"
 

@@ -108,9 +108,9 @@ def _stuck(run: Run) -> Iterator[Finding]:
 def _failures(known: Matrices, run: Run) -> Iterator[NotChecked]:
     """Why pairs failed or have fewer measurements; each reason once, without those that another reason includes.
 
-    Nothing if a host was lost after each pair had been measured: that is a finding.
+    Nothing if a host was lost, or kept others waiting, after each pair had been measured: that is a finding.
     """
-    if known.measured == known.pairs and _lost(run):
+    if known.measured == known.pairs and (_lost(run) or run.facts.get(STALLS)):
         return
     reasons = dict.fromkeys(series.reason or "" for series in run.series if series.status is PointStatus.FAILED)
     absence = Absence.INSUFFICIENT_DATA if known.bytes_per_s else Absence.NOT_MEASURED
