@@ -25,6 +25,8 @@ class Planted:
     hosts: dict[str, Host] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
     named: frozenset[Named] = frozenset()
+    drops_long: tuple[str, ...] = ()  # hosts whose long frames are dropped
+    flaps: str | None = None  # a host whose cable is out for moments
 
 
 def slow_link(names: list[str], draw: random.Random) -> Planted:
@@ -58,6 +60,25 @@ def loss(names: list[str], draw: random.Random) -> Planted:
     return Planted({a: Host(RATE_MBIT, loss=0.01)}, named=frozenset({("lossy host", a, "both")}))
 
 
+def long_frames(names: list[str], draw: random.Random) -> Planted:
+    """The frames of full size that a host sends are dropped."""
+    host = draw.choice(names)
+    return Planted(drops_long=(host,), named=frozenset({("stuck host", host, "")}))
+
+
+def two_faults(names: list[str], draw: random.Random) -> Planted:
+    """One host whose long frames are dropped, and another one that is slow."""
+    stuck, slow = draw.sample(names, 2)
+    named = frozenset({("stuck host", stuck, ""), ("slow host", slow, "both")})
+    return Planted({slow: Host(RATE_MBIT / 4)}, drops_long=(stuck,), named=named)
+
+
+def flapping(names: list[str], draw: random.Random) -> Planted:
+    """The cable of a host is out for 0.5 s of 4.5 s."""
+    host = draw.choice(names)
+    return Planted(flaps=host, named=frozenset({("interrupted host", host, "both")}))
+
+
 def healthy(names: list[str], draw: random.Random) -> Planted:
     """Nothing."""
     del names, draw
@@ -69,6 +90,9 @@ KINDS: dict[str, Callable[[list[str], random.Random], Planted]] = {
     "one host at 25 %": slow_host,
     "one direction only": one_direction,
     "1 % loss": loss,
+    "long frames dropped": long_frames,
+    "two faults": two_faults,
+    "flapping cable": flapping,
     "healthy": healthy,
 }
 
@@ -81,6 +105,8 @@ def equal_hosts(number: int) -> list[Host]:
 
 def plant(bed: Bed, planted: Planted) -> None:
     """Lay all cables anew."""
+    bed.flap(planted.flaps)
+    bed.drop_long_frames(planted.drops_long)
     for name in bed.names:
         bed.lay(name, planted.hosts.get(name, Host(RATE_MBIT)), planted.links)
 

@@ -40,7 +40,8 @@ def test_a_clock_was_read_between_question_and_answer(
     clock: str, offset_s: float | None, error_s: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = iter((1000.0, 1004.0))
-    monkeypatch.setattr("hockney.worker.preflight.time", SimpleNamespace(time=lambda: next(moments), monotonic=lambda: 0.0))
+    clocks = SimpleNamespace(time=lambda: next(moments), monotonic=lambda: 0.0)
+    monkeypatch.setattr("hockney.worker.preflight.time", clocks)
     (host,) = preflight([Host("here")], [], shell(tmp_path, f"echo clock {clock}\n"))
     assert (host["clock_offset_s"], host["clock_error_s"]) == (offset_s, error_s)
 

@@ -106,7 +106,8 @@ class WorkerSession:
         self._oom_kills = count_oom_kills()
         for left in reversed(range(TRIES)):
             try:
-                return self._start_once()
+                self._start_once()
+                return
             except LaunchFailed as failure:
                 if not (left and failure.missed):
                     raise

@@ -29,6 +29,7 @@ def store_health(
     lost: Mapping[Pair, float] | None = None,
     needless: float = 0.0,
     unmeasured: Sequence[int] = (),
+    down: Sequence[Pair] = (),
     known: Sequence[Mapping[str, Any]] = (),
     unusable: Mapping[str, str] | None = None,
     clocks: Sequence[Mapping[str, Any]] = (),
@@ -38,8 +39,8 @@ def store_health(
     """Store a run of hosts n1, n2, …, counted from 0 here.
 
     `rates` and `latencies` are parts or multiples of the usual ones, by pair, `lost` segments of each measurement.
-    `unmeasured` are rounds that were not reached, `known` what hosts said of themselves, `clocks` comparisons of
-    theirs, `made` of every point, `plan` of the run.
+    `down`: pairs of which a measurement each loses a tenth of its segments. `unmeasured` are rounds that were not
+    reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `made` of every point, `plan` of the run.
     """
     rates, latencies, lost = rates or {}, latencies or {}, lost or {}
     points = []
@@ -71,9 +72,15 @@ def store_health(
                 "retransmits": tuple(again),
                 "needless_retransmits": (needless,) * hosts,
             }
-            points.append(
-                Made(flow, max(by_rank), divisor=WINDOW, by_rank=by_rank, timed="slowest", counters=counters, batch=4)
+            whole = Made(
+                flow, max(by_rank), divisor=WINDOW, by_rank=by_rank, timed="slowest", counters=counters, batch=4
             )
+            for pair in down:
+                if pair in ([(a, b) for a, b in met] if direction == "up" else [(b, a) for a, b in met]):
+                    gone = tuple(SEGMENTS / 10 * (rank == pair[0]) for rank in range(hosts))
+                    with_loss = replace(whole, measurements=1, counters={**counters, "retransmits": gone})
+                    whole = replace(with_loss, then=whole)
+            points.append(whole)
     names = [f"n{number + 1}" for number in range(hosts)]
     planned = {"hosts": names, "precision": 0.05, UNUSABLE: dict(unusable or {}), **(plan or {})}
     command = f"hockney health --hosts {','.join(names)}"

@@ -432,6 +432,38 @@ def test_a_host_that_was_lost_after_all_pairs_is_named_and_nothing_is_unclear(tm
     assert not health.not_checked
 
 
+@pytest.mark.parametrize(
+    ("down", "named"),
+    [
+        ([(1, 0), (2, 1), (1, 4)], [("interrupted host", "n2", None)]),
+        ([(1, 0), (2, 1)], []),
+        ([(1, 4), (4, 1), (1, 4)], [("interrupted link", "n2", "n5")]),
+        ([(1, 0), (2, 3), (4, 5)], []),
+    ],
+    ids=["host", "two times", "link", "scattered"],
+)
+def test_a_link_that_is_down_for_moments(
+    tmp_path: Path, down: list[Pair], named: list[tuple[str, str, str | None]]
+) -> None:
+    """100 of 1,000 segments of one measurement each are lost while it is down."""
+    store_health(tmp_path / "r.db", 6, down=down)
+    findings = read_health(tmp_path / "r.db").findings
+    assert [(each.code, each.facts["host"], each.facts.get("other")) for each in findings] == named
+
+
+def test_a_host_that_kept_the_others_waiting(made: MakeHealth) -> None:
+    """By stalls of an earlier run, which had it."""
+    stalls = [
+        {"hosts": hosts, "pattern": "flows", "bytes": 16384, "limit_s": 8.0, "is_silent": False}
+        for hosts in (["n5", "n1"], ["n5", "n3"])
+    ]
+    health = made(4, plan={"stalls": stalls})
+    (finding,) = health.findings
+    assert (finding.code, finding.facts["host"], finding.facts["others"]) == ("stuck host", "n5", ["n1", "n3"])
+    assert finding.cause == "long messages"
+    assert health.has_fault
+
+
 def test_a_rate_counts_the_datagrams_that_arrived(made: MakeHealth) -> None:
     """Of 4 times 16 messages in each of three samples half did not reach n2."""
     known = made(4, counters={"lost": (0.0, 96.0, 0.0, 0.0)}).matrices

@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +121,7 @@ class Bed(PutUp):
         self._pids: dict[str, str] = {}
         self._bed: subprocess.Popen[str] | None = None
         self._init = ""
+        self._flap: subprocess.Popen[bytes] | None = None
         self._neighbours = 0  # how many the kernel took before
 
     @property
@@ -155,6 +156,9 @@ class Bed(PutUp):
             self.lay(name, host)
 
     def _end(self) -> None:
+        if self._flap is not None:
+            self._flap.kill()
+            self._flap.wait()
         if self._bed is not None:
             self._bed.kill()  # and the kernel the rest
             self._bed.communicate()
@@ -237,6 +241,25 @@ class Bed(PutUp):
         self._limit(inside, "eth0", host.send_mbit or host.rate_mbit, slow)
         self._lose((), f"v{name[1:]}", host.loss, {})
         self._lose(inside, "eth0", host.loss, lossy)
+
+    def drop_long_frames(self, hosts: Collection[str]) -> None:
+        """Drop what these hosts send in frames of full size, as a switch port does that has a smaller MTU."""
+        drops = "".join(f"meta length > 1400 iifname v{host[1:]} drop;" for host in hosts)
+        table = f"table bridge long {{ chain c {{ type filter hook forward priority 0; {drops} }} }}"
+        self._configure("nft", "-f", "-", rules=f"table bridge long\ndelete table bridge long\n{table}\n")
+
+    def flap(self, host: str | None) -> None:
+        """Take the cable of a host out for 0.5 s of 4.5 s, again and again; None: of no host any more."""
+        if self._flap is not None:
+            self._flap.kill()
+            self._flap.wait()
+        for number in range(1, len(self._hosts) + 1):
+            self._configure("ip", "link", "set", f"v{number}", "up")
+        self._flap = None
+        if host is not None:
+            device = f"v{host[1:]}"
+            loop = f"while :; do sleep 4; ip link set {device} down; sleep 0.5; ip link set {device} up; done"
+            self._flap = subprocess.Popen([*self._on_switch(), "bash", "-c", loop], start_new_session=True)
 
     def _limit(
         self, where: Sequence[str], device: str, rate_mbit: float | None, slow_mbit: Mapping[str, float]

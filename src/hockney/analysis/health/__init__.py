@@ -47,6 +47,7 @@ def health_of(run: Run) -> Health:
         *_unusable(run),
         *_stuck(run),
         *faults.findings_of(known, slow, late, lossy),
+        *faults.interrupted_parts(known, slow, lossy),
         *differing,
         *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
     ]

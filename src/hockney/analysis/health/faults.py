@@ -13,12 +13,14 @@ from typing import Any, Literal
 from hockney.analysis.clusters import Pair, are_few
 from hockney.analysis.finding import Finding, Subject
 from hockney.analysis.health.matrices import Matrices, Sent
+from hockney.analysis.health.stalls import culprits
 from hockney.analysis.pairs import partners
 from hockney.errors import Fix
 from hockney.stats.interval import order_rank
 
 SLOW = 0.85  # of the usual rate: a rate that is certainly below it is a fault
 LOST = 0.001  # of the segments
+BREAKS_MIN = 3  # fewer may be one event that several pairs saw
 _FIXES = {"host": "inspect interface", "link": "inspect path", "uplink": "inspect uplink"}
 
 # ---- the part of a fault ---------------------------------------------------------------------------------------------
@@ -170,13 +172,27 @@ def lossy_parts(known: Matrices, slow: Located) -> Located:
 
     def is_lossy(pair: Pair) -> bool | None:
         sent = known.sent[pair]
-        if pair in full or sent.lost_share < LOST:
+        if pair in full or sent.lost_share < LOST or sent.is_interrupted:
             return False
         if sent.measurements == 1:
             return None
         return sent.times >= min(3, sent.measurements)  # a burst is no fault
 
     return _unless_shared(known, locate(known.sent, is_lossy), slow.parts)
+
+
+def interrupted_parts(known: Matrices, *explained: Located) -> Iterator[Finding]:
+    """Hosts and links that are down for moments, in three measurements at least; slow or lossy ones are `explained`."""
+    other = {pair for located in explained for part in located.parts for pair in part.pairs}
+    breaks = {pair: sent for pair, sent in known.sent.items() if sent.is_interrupted and pair not in other}
+    for hosts in culprits((min(pair), max(pair)) for pair in breaks):
+        pairs = tuple(sorted(pair for pair in breaks if {*hosts} <= {*pair}))
+        sent = sum((breaks[pair] for pair in pairs), Sent())
+        if sent.breaks >= BREAKS_MIN:
+            every = [pair for pair in known.sent if {*hosts} <= {*pair}]
+            part = FaultyPart(hosts[:1], hosts[1] if len(hosts) == 2 else None, "both", pairs, len(every))
+            facts = {"breaks": sent.breaks, "measurements": sum(known.sent[pair].measurements for pair in every)}
+            yield _finding("interrupted", known, part, facts, 100.0 * sent.breaks / facts["measurements"])
 
 
 def _unless_shared(known: Matrices, located: Located, slow: Sequence[FaultyPart] = ()) -> Located:

@@ -21,22 +21,32 @@ SUITE = "health"
 UNUSABLE = "unusable_hosts"  # in the stored plan: the cause by host
 LOST = "lost_hosts"  # in the stored facts: a list of causes by host
 DEMAND = "host_demand"  # in the plan: what it takes to reach a host
+_BREAK = 0.03  # of the segments of a measurement
 LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
 
 
 @dataclass(frozen=True)
 class Sent:
-    """Segments that a host's kernel counted as it sent to another host; `times`: measurements in which any was lost."""
+    """Segments that a host's kernel counted as it sent to another host.
+
+    `times`: measurements in which any was lost; `breaks`: in which so many were that the link was down for a moment.
+    """
 
     segments: float = 0
     lost: float = 0
     times: int = 0
     measurements: int = 0
+    breaks: int = 0
 
     @property
     def lost_share(self) -> float:
         """Of all segments; 0 where nothing was counted."""
         return self.lost / self.segments if self.segments else 0.0
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether all is lost now and then, and nothing most of the time."""
+        return self.breaks > 0 and 2 * self.times <= self.measurements
 
     def __add__(self, other: Sent) -> Sent:
         return Sent(*map(operator.add, vars(self).values(), vars(other).values()))
@@ -151,4 +161,4 @@ def _sent(measurement: Measurement, rank: int) -> Sent:
         for name in ("segments", "retransmits", "needless_retransmits")
     )
     lost = max(0.0, again - needless)
-    return Sent(segments, lost, int(lost > 0), 1)
+    return Sent(segments, lost, int(lost > 0), 1, int(lost > _BREAK * segments))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
+HostT = TypeVar("HostT", str, int)
 STALLS = "stalls"  # in the stored facts, and in the plan those of an earlier run of the same hosts
 
 
@@ -32,23 +34,32 @@ class Blamed:
 
 
 def blamed(stalls: Iterable[Stall]) -> list[Blamed]:
-    """Who keeps the others waiting: a host that was silent, or that is in stalls with several others; else a pair.
+    """Who keeps the others waiting: the hosts that were silent, and the culprits of the other stalls."""
+    every = list(stalls)
+    silent = dict.fromkeys(stall.hosts for stall in every if stall.is_silent and len(stall.hosts) == 1)
+    left = [stall for stall in every if not any({*hosts} <= {*stall.hosts} for hosts in silent)]
+    return [
+        Blamed(hosts, tuple(stall for stall in every if {*hosts} <= {*stall.hosts}))
+        for hosts in [*silent, *culprits([stall.hosts for stall in left])]
+    ]
 
-    Where hosts are in equally many, all of them have a part: two faulty hosts are in each stall together.
+
+def culprits(events: Iterable[tuple[HostT, ...]]) -> list[tuple[HostT, ...]]:
+    """Of events that hosts had a part in: a host that is in those with several others, else the two hosts of one.
+
+    Where hosts are in equally many, all of them are culprits: two faulty hosts are in each event together.
     """
-    left = list(stalls)
-    found = []
+    left: list[tuple[HostT, ...]] = list(dict.fromkeys(events))
+    found: list[tuple[HostT, ...]] = []
     while left:
-        counts = Counter(host for hosts in {stall.hosts for stall in left} for host in hosts)
-        silent = {host for stall in left if stall.is_silent and len(stall.hosts) == 1 for host in stall.hosts}
+        counts = Counter(host for hosts in left for host in hosts)
         most = max(counts.values())
-        named = silent or ({host for host, count in counts.items() if count == most} if most > 1 else set())
-        if not named:
+        if most == 1:
             break
-        found += [Blamed((host,), tuple(stall for stall in left if host in stall.hosts)) for host in sorted(named)]
-        left = [stall for stall in left if named.isdisjoint(stall.hosts)]
-    pairs = dict.fromkeys(stall.hosts for stall in left if len(stall.hosts) == 2)
-    return found + [Blamed(pair, tuple(stall for stall in left if stall.hosts == pair)) for pair in pairs]
+        named: list[HostT] = [host for host, count in counts.items() if count == most]
+        found += [(host,) for host in named]
+        left = [hosts for hosts in left if not {*named}.intersection(hosts)]
+    return found + [hosts for hosts in left if len(hosts) == 2]
 
 
 def to_leave_out(stalls: Iterable[Stall]) -> set[str]:
