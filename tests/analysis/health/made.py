@@ -40,7 +40,8 @@ def store_health(
 
     `rates` and `latencies` are parts or multiples of the usual ones, by pair, `lost` segments of each measurement.
     `down`: pairs of which a measurement each loses a tenth of its segments. `unmeasured` are rounds that were not
-    reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `made` of every point, `plan` of the run.
+    reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `made` of every point, `plan` of
+    the run.
     """
     rates, latencies, lost = rates or {}, latencies or {}, lost or {}
     points = []

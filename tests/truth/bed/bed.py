@@ -245,7 +245,7 @@ class Bed(PutUp):
     def drop_long_frames(self, hosts: Collection[str]) -> None:
         """Drop what these hosts send in frames of full size, as a switch port does that has a smaller MTU."""
         drops = "".join(f"meta length > 1400 iifname v{host[1:]} drop;" for host in hosts)
-        table = f"table bridge long {{ chain c {{ type filter hook forward priority 0; {drops} }} }}"
+        table = f"table bridge long {{ chain c {{ type filter hook forward priority 0; {drops} }}; }}"
         self._configure("nft", "-f", "-", rules=f"table bridge long\ndelete table bridge long\n{table}\n")
 
     def flap(self, host: str | None) -> None:
