@@ -61,14 +61,14 @@ def loss(names: list[str], draw: random.Random) -> Planted:
 
 
 def long_frames(names: list[str], draw: random.Random) -> Planted:
-    """The frames of full size that a host sends are dropped."""
-    host = draw.choice(names)
+    """The frames of full size that a host sends are dropped. Of the first one's, no other host could be asked."""
+    host = draw.choice(names[1:])
     return Planted(drops_long=(host,), named=frozenset({("stuck host", host, "")}))
 
 
 def two_faults(names: list[str], draw: random.Random) -> Planted:
     """One host whose long frames are dropped, and another one that is slow."""
-    stuck, slow = draw.sample(names, 2)
+    stuck, slow = draw.sample(names[1:], 2)
     named = frozenset({("stuck host", stuck, ""), ("slow host", slow, "both")})
     return Planted({slow: Host(RATE_MBIT / 4)}, drops_long=(stuck,), named=named)
 

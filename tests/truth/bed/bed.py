@@ -259,7 +259,9 @@ class Bed(PutUp):
         if host is not None:
             device = f"v{host[1:]}"
             loop = f"while :; do sleep 4; ip link set {device} down; sleep 0.5; ip link set {device} up; done"
-            self._flap = subprocess.Popen([*self._on_switch(), "bash", "-c", loop], start_new_session=True)
+            ends_with_nsenter = ("setpriv", "--pdeathsig", "KILL")
+            command = [*self._on_switch(), *ends_with_nsenter, "bash", "-c", loop]
+            self._flap = subprocess.Popen(command, start_new_session=True)
 
     def _limit(
         self, where: Sequence[str], device: str, rate_mbit: float | None, slow_mbit: Mapping[str, float]
