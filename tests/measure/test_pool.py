@@ -37,7 +37,7 @@ class Noted(Recorder):
     """Keeps the launches of jobs that came up, without a store."""
 
     def __init__(self) -> None:
-        self.tally, self.lost_hosts = Tally(), {}
+        self.tally, self.lost_hosts, self.stalls = Tally(), {}, []
         self.launches: list[Launch] = []
 
     def started(self, launched: Launch) -> int:

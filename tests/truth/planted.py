@@ -76,7 +76,7 @@ def two_faults(names: list[str], draw: random.Random) -> Planted:
 def flapping(names: list[str], draw: random.Random) -> Planted:
     """The cable of a host is out for 0.5 s of 4.5 s."""
     host = draw.choice(names)
-    return Planted(flaps=host, named=frozenset({("interrupted host", host, "both")}))
+    return Planted(flaps=host, named=frozenset({("lost carrier", host, "")}))
 
 
 def healthy(names: list[str], draw: random.Random) -> Planted:

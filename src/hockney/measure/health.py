@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import random
 import statistics
 import time
@@ -19,6 +20,7 @@ from typing import Any
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health import died
+from hockney.analysis.health.counters import COUNTERS
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank, usual
 from hockney.analysis.health.stalls import STALLS, to_leave_out
@@ -37,7 +39,8 @@ from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.hosts import Host
 from hockney.worker.points import FIRST_POINT_S, RunOptions
-from hockney.worker.preflight import HostsUnusable
+from hockney.worker.preflight import HostsUnusable, counters_of
+from hockney.worker.starters import find_starter
 
 HOSTS_MIN = 2
 _LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
@@ -112,6 +115,7 @@ def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutc
             link[DEMAND] = error.demand
             asked = replace(asked, placement=replace(asked.placement, hosts=left))
             continue
+        _count(asked, lab, outcome)
         stuck = sorted(to_leave_out(outcome.stalls))
         left = tuple(host for host in hosts if host.name not in {*outcome.lost_hosts, *stuck})
         left_s = end_s - time.monotonic()
@@ -125,6 +129,14 @@ def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutc
         link[STALLS] = [*link.get(STALLS, []), *map(asdict, outcome.stalls)]
         limits = replace(asked.limits or plan.limits, time_s=left_s)
         asked = replace(asked, placement=replace(asked.placement, hosts=left), limits=limits)
+
+
+def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
+    """Store what the interfaces of the hosts have counted by now, of those that answer."""
+    where = asked.placement
+    names = [host.name for host in where.hosts if host.name not in outcome.lost_hosts]
+    starter = find_starter(where.launcher, where.hosts, os.environ)
+    lab.store.add_to_facts(outcome.run_id, COUNTERS, counters_of(names, starter))
 
 
 class _PairsCalibration(Calibration):

@@ -84,6 +84,12 @@ def preflight(
     return [{"name": host, **known} for host, known in answers.items()]
 
 
+def counters_of(hosts: Sequence[str], starter: Starter) -> dict[str, Any]:
+    """The counters of the interfaces of the hosts that answer, as preflight has them."""
+    known, _ = _of_each(hosts, lambda host: _ask(starter.argv(["sh", "-s", "--", "--", "--"], [host])))
+    return {host: answer["counters"] for host, answer in known.items()}
+
+
 def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
     """The hosts that do not answer now, each with the cause; 64 are asked at once, for a few seconds.
 
@@ -165,6 +171,7 @@ def _ask(argv: Sequence[str]) -> dict[str, Any]:
         "cores": answer.get("cores", "").split(),
         **_clock(answer.get("clock", ""), started_s, ended_s),
         "interfaces": [known for word, rest in lines if word == "interface" and (known := _interface(rest))],
+        "counters": _counters(rest for word, rest in lines if word == "counter"),
         "libraries": {library: version or None for library, _, version in versions},
         "shared": answer.get("shared"),
         "missing": [rest for word, rest in lines if word == "missing"],
@@ -177,6 +184,15 @@ def _clock(text: str, started_s: float, ended_s: float) -> dict[str, float | Non
     if not re.fullmatch(r"\d+\.\d+", text):
         return {"clock_offset_s": None, "clock_error_s": None}
     return {"clock_offset_s": float(text) - (started_s + ended_s) / 2, "clock_error_s": (ended_s - started_s) / 2}
+
+
+def _counters(lines: Iterable[str]) -> dict[str, dict[str, int]]:
+    """`eth0 rx_errors 12`: counters by name, by interface. Those of one that is gone have no value."""
+    found: dict[str, dict[str, int]] = {}
+    for line in lines:
+        if match := re.fullmatch(r"(\S+) (\S+) (\d+)", line, re.ASCII):
+            found.setdefault(match[1], {})[match[2]] = int(match[3])
+    return found
 
 
 def _interface(text: str) -> dict[str, Any] | None:

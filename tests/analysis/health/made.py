@@ -33,6 +33,7 @@ def store_health(
     known: Sequence[Mapping[str, Any]] = (),
     unusable: Mapping[str, str] | None = None,
     clocks: Sequence[Mapping[str, Any]] = (),
+    counted: Sequence[Mapping[str, Any]] = (),
     plan: Mapping[str, Any] | None = None,
     **made: Any,
 ) -> None:
@@ -40,8 +41,8 @@ def store_health(
 
     `rates` and `latencies` are parts or multiples of the usual ones, by pair, `lost` segments of each measurement.
     `down`: pairs of which a measurement each loses a tenth of its segments. `unmeasured` are rounds that were not
-    reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `made` of every point, `plan` of
-    the run.
+    reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `counted` by interfaces, `made` of
+    every point, `plan` of the run.
     """
     rates, latencies, lost = rates or {}, latencies or {}, lost or {}
     points = []
@@ -85,7 +86,13 @@ def store_health(
     names = [f"n{number + 1}" for number in range(hosts)]
     planned = {"hosts": names, "precision": 0.05, UNUSABLE: dict(unusable or {}), **(plan or {})}
     command = f"hockney health --hosts {','.join(names)}"
-    facts = {**FACTS, "traits": {"transports": {"tcp": {}}}, "hosts": list(known), "clocks": list(clocks)}
+    facts = {
+        **FACTS,
+        "traits": {"transports": {"tcp": {}}},
+        "hosts": list(known),
+        "clocks": list(clocks),
+        "counters": list(counted),
+    }
     listed = [replace(point, **made) for point in points]
     store_run(path, "health", listed, facts=facts, plan=planned, command=command)
 

@@ -451,6 +451,28 @@ def test_a_link_that_is_down_for_moments(
     assert [(each.code, each.facts["host"], each.facts.get("other")) for each in findings] == named
 
 
+@pytest.mark.parametrize(
+    ("after", "named"),
+    [
+        ({"carrier_changes": 8, "rx_errors": 5}, [("lost carrier", {"times": 3})]),
+        ({"carrier_changes": 2, "rx_errors": 17}, [("interface errors", {"errors": ["rx_errors 12"]})]),
+        ({"carrier_changes": 2, "rx_errors": 5}, []),
+        ({}, []),
+        ({"carrier_changes": 0, "rx_errors": 0}, []),
+    ],
+    ids=["carrier", "errors", "nothing", "unknown", "anew"],
+)
+def test_what_an_interface_counted_during_the_run(
+    made: MakeHealth, after: dict[str, int], named: list[tuple[str, dict[str, Any]]]
+) -> None:
+    before = {"eth0": {"carrier_changes": 2, "rx_errors": 5}}
+    hosts = [known_host(name, counters=before) for name in ("n1", "n2", "n3")]
+    health = made(3, known=hosts, counted=[{"n2": {"eth0": after}}])
+    assert [(each.code, each.facts["host"]) for each in health.findings] == [(code, "n2") for code, _ in named]
+    for finding, (_, facts) in zip(health.findings, named, strict=True):
+        assert {name: finding.facts[name] for name in facts} == facts
+
+
 def test_a_host_that_kept_the_others_waiting(made: MakeHealth) -> None:
     """By stalls of an earlier run, which had it."""
     stalls = [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.clocks import READINGS
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
+from hockney.analysis.health.counters import COUNTERS, counter_findings
 from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.stalls import STALLS, Stall, blamed
@@ -43,11 +44,14 @@ def health_of(run: Run) -> Health:
     lossy = faults.lossy_parts(known, slow)
     hosts = run.facts.get("hosts", [])
     differing, unsaid = differences(hosts, run.info.plan.get("interface"))
+    counted = list(counter_findings(hosts, run.facts.get(COUNTERS) or ()))
+    named = {finding.facts["host"] for finding in counted}
     findings = [
         *_unusable(run),
-        *_stuck(run),
+        *_stuck(run, named),
         *faults.findings_of(known, slow, late, lossy),
-        *faults.interrupted_parts(known, slow, lossy),
+        *faults.interrupted_parts(known, named, slow, lossy),
+        *counted,
         *differing,
         *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
     ]
@@ -85,8 +89,8 @@ def _unusable(run: Run) -> Iterator[Finding]:
         yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
 
 
-def _stuck(run: Run) -> Iterator[Finding]:
-    """Hosts and links that kept all others waiting; a point that ended in spite of it says no more."""
+def _stuck(run: Run, named: Collection[str]) -> Iterator[Finding]:
+    """Hosts and links that kept all others waiting, without links of hosts that are `named` by their own counters."""
     stored = [*run.info.plan.get(STALLS, []), *run.facts.get(STALLS, [])]
     for who in blamed(Stall(**{**stall, "hosts": tuple(stall["hosts"])}) for stall in stored):
         host, stalls = who.hosts[0], who.stalls
@@ -95,6 +99,8 @@ def _stuck(run: Run) -> Iterator[Finding]:
         facts |= {"size_bytes": min(stall.bytes for stall in stalls), "times": len(stalls)}
         is_long = facts["size_bytes"] > _FRAME_BYTES
         cause = "long messages" if is_long else ""
+        if len(who.hosts) == 2 and not {*named}.isdisjoint(who.hosts):
+            continue
         if len(who.hosts) == 2:
             code, facts = "stuck link", {**facts, "other": who.hosts[1]}
             fix = Fix("inspect frames" if is_long else "inspect path", facts={"host": who.hosts[1]})

@@ -181,10 +181,18 @@ def lossy_parts(known: Matrices, slow: Located) -> Located:
     return _unless_shared(known, locate(known.sent, is_lossy), slow.parts)
 
 
-def interrupted_parts(known: Matrices, *explained: Located) -> Iterator[Finding]:
-    """Hosts and links that are down for moments, in three measurements at least; slow or lossy ones are `explained`."""
+def interrupted_parts(known: Matrices, named: Collection[str], *explained: Located) -> Iterator[Finding]:
+    """Hosts and links that are down for moments, in three measurements at least.
+
+    Slow and lossy ones are `explained`, and breaks with the hosts that are `named` by their own counters.
+    """
     other = {pair for located in explained for part in located.parts for pair in part.pairs}
-    breaks = {pair: sent for pair, sent in known.sent.items() if sent.is_interrupted and pair not in other}
+    numbers = {number for number, host in enumerate(known.hosts) if host in named}
+    breaks = {
+        pair: sent
+        for pair, sent in known.sent.items()
+        if sent.is_interrupted and pair not in other and numbers.isdisjoint(pair)
+    }
     for hosts in culprits((min(pair), max(pair)) for pair in breaks):
         pairs = tuple(sorted(pair for pair in breaks if {*hosts} <= {*pair}))
         sent = sum((breaks[pair] for pair in pairs), Sent())

@@ -22,6 +22,11 @@ for path in /sys/class/net/*; do
     address=$(ip -o address show dev "$name" scope global 2>/dev/null | sed -n 's/.* inet6* \([0-9a-f.:]*\).*/\1/p;q')
     [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") $(cat "$path/speed" 2>/dev/null || echo -1) $address"
 done
+for path in /sys/class/net/*/carrier_changes /sys/class/net/*/statistics/[rt]x_errors \
+    /sys/class/infiniband/*/ports/*/counters/link_downed /sys/class/infiniband/*/ports/*/counters/*_errors; do
+    name=${path#/sys/class/*/}
+    [ ! -r "$path" ] || echo "counter ${name%%/*} ${path##*/} $(cat "$path" 2>/dev/null)"
+done
 while [ "$1" != -- ]; do
     if [ ! -f "$1" ] || [ ! -x "$1" ] || [ "$(sha256sum <"$1")" != "$2  -" ]; then
         echo "missing $1"
