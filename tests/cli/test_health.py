@@ -18,7 +18,7 @@ from hockney.cli.health import exit_code_of
 from hockney.errors import ExitCode
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
-from hockney.report.documents.health import health_json
+from hockney.report.documents.health import bad_hosts, drain_lines, health_json
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.points import RunOptions
@@ -200,3 +200,11 @@ def test_a_page_has_the_matrix_of_16_hosts_and_less(hosts: int, has_matrix: bool
     assert done.returncode == 0, done.stderr
     assert ("| from |" in (tmp_path / "r.md").read_text(encoding="utf-8")) == has_matrix
     assert ("The slowest hosts" in shown(tmp_path / "r.db")) != has_matrix
+
+
+def test_bad_hosts_are_drained_with_the_reason_and_links_are_not(tmp_path: Path) -> None:
+    slow = {pair: 0.4 for other in range(8) if other != 2 for pair in ((2, other), (other, 2))}
+    store_health(tmp_path / "r.db", 8, rates=slow, lost={(0, 5): 10.0}, unusable={"n9": "it's no answer"})
+    health = read_health(tmp_path / "r.db")
+    assert bad_hosts(health) == {"n9": "n9 cannot be used", "n3": "n3 is slow"}
+    assert drain_lines(health)[1] == "scontrol update NodeName=n3 State=DRAIN 'Reason=hockney: n3 is slow'"

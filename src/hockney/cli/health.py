@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from hockney.cli.common import (
     command,
     duration_option,
+    file_option,
     host_options,
     label_option,
     limit_option,
     quiet_option,
+    refuse_output,
     transport_option,
 )
 from hockney.errors import ExitCode, UsageError
@@ -27,7 +31,9 @@ if TYPE_CHECKING:
 
 @command(
     "health",
-    example="hockney health --hosts 'n[1-8]'\nhockney health --hostfile hosts --time 10m --json",
+    example="""hockney health --hosts 'n[1-8]'
+    hockney health --hostfile hosts --time 10m --json
+    hockney health --hostfile hosts -q --drain""",
     codes=(ExitCode.DONE, ExitCode.WORSE, ExitCode.USAGE, ExitCode.INCOMPLETE),
 )
 @host_options
@@ -36,10 +42,14 @@ if TYPE_CHECKING:
 @limit_option(help="Time limit of one measurement: more for a very slow host. [default: 10s]")
 @label_option()
 @quiet_option
+@click.option("--drain", is_flag=True, help="Print only the commands that drain bad hosts in Slurm.")
+@file_option("--bad-hosts", "output", help="Write the names of bad hosts to FILE, one a line.")
 def health(
     *,
     as_json: bool,
     store: Path | None,
+    drain: bool,
+    output: Path | None,
     transport: str,
     time_s: float | None,
     timeout_s: int | None,
@@ -54,16 +64,21 @@ def health(
     measures whole rounds, so that every host meets as many others. docs/hosts.md describes each finding.
     """
     from hockney.analysis.health import health_of
+    from hockney.cli.export import written
     from hockney.cli.measuring import measuring
     from hockney.cli.progress import PairsDisplay
     from hockney.cli.run_options import read_placement
     from hockney.measure.health import measure_health
     from hockney.render.text import show
-    from hockney.report.documents.health import health_document, health_json
+    from hockney.report.documents.health import bad_hosts, drain_lines, health_document, health_json
     from hockney.suites import load_suite
     from hockney.worker.catalogue import load
     from hockney.worker.points import RunOptions
 
+    if output is not None:
+        refuse_output("--bad-hosts", output, [store] if store else [])
+    if drain and as_json:
+        raise UsageError("--drain and --json are two outputs: choose one; --json has bad_hosts, too")
     limits = load_suite("health").limits(time_s=time_s, timeout_s=timeout_s)
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)
     if not asked.placement.hosts:
@@ -73,9 +88,14 @@ def health(
         run = Run(lab.store, outcome.run_id)
         result = health_of(run)
         code = exit_code_of(result, is_done=outcome.status is RunStatus.DONE)
+        if output is not None:
+            with written(output) as stream:
+                stream.writelines(f"{host}\n" for host in bad_hosts(result))
         if as_json:
             document = {"run": run.id, "store": str(lab.store.path), "health": health_json(result), "exit_code": code}
             print_json("health", document)
+        elif drain:
+            click.echo("".join(f"{line}\n" for line in drain_lines(result)), nl=False)
         else:
             show(health_document(result, run))
         if not quiet:

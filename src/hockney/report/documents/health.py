@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
@@ -12,6 +13,7 @@ from hockney.report.document import Block, Column, Item, Section, Table, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
 from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block, square_json
 from hockney.report.documents.tables import TableKind
+from hockney.report.findings import title_of
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
 
@@ -36,9 +38,27 @@ def health_json(health: Health) -> dict[str, Any]:
         **square(known.bytes_per_s, {f"bytes_per_s{end}": of for end, of in _ENDS.items()}),
         **square(known.latency_ns, {f"latency_ns{end}": of for end, of in _ENDS.items()}),
         **square(known.sent, {"lost_share": "lost_share"}),
+        "bad_hosts": bad_hosts(health),
         "findings": findings_json(health.findings),
         "not_checked": gaps_json(health.not_checked),
     }
+
+
+def bad_hosts(health: Health) -> dict[str, str]:
+    """Why each host that a finding is about should take no jobs, without those of a bad link or cable of several."""
+    reasons: dict[str, list[str]] = {}
+    for finding in health.findings:
+        if "host" in finding.facts and "other" not in finding.facts:
+            reasons.setdefault(str(finding.facts["host"]), []).append(title_of(finding))
+    return {host: "; ".join(dict.fromkeys(titles)) for host, titles in reasons.items()}
+
+
+def drain_lines(health: Health) -> list[str]:
+    """The commands that take these hosts out of Slurm's nodes."""
+    return [
+        shlex.join(["scontrol", "update", f"NodeName={host}", "State=DRAIN", f"Reason=hockney: {reason}"])
+        for host, reason in bad_hosts(health).items()
+    ]
 
 
 def health_document(health: Health, run: Run) -> Iterator[Block]:
