@@ -32,7 +32,7 @@ WINDOW = 16
 
 @pytest.fixture(autouse=True)
 def _no_hosts_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.measure.health._count", lambda *_: None)
+    monkeypatch.setattr("hockney.measure.health._note", lambda *_: None)
 
 
 class Network(OwnClock):

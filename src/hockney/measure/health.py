@@ -22,7 +22,8 @@ from hockney.analysis.clusters import Pair
 from hockney.analysis.health import died
 from hockney.analysis.health.counters import COUNTERS
 from hockney.analysis.health.faults import SLOW
-from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed, time_of_rank, usual
+from hockney.analysis.health.matrices import DEMAND, RATE, SUITE, UNUSABLE, directed, matrices_of, time_of_rank, usual
+from hockney.analysis.health.nights import NIGHT, RUNS_MAX, WORSE, night_of, worse_hosts
 from hockney.analysis.health.stalls import STALLS, to_leave_out
 from hockney.errors import UsageError, notice
 from hockney.measure.calibration import Calibration
@@ -33,6 +34,7 @@ from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import InterfaceMissing, Variant, measure_variants, one_side
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunStatus
+from hockney.results.runs import Run
 from hockney.stats.interval import median
 from hockney.suites import load_suite
 from hockney.units import counted, format_duration_s
@@ -115,7 +117,7 @@ def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutc
             link[DEMAND] = error.demand
             asked = replace(asked, placement=replace(asked.placement, hosts=left))
             continue
-        _count(asked, lab, outcome)
+        _note(asked, lab, outcome)
         stuck = sorted(to_leave_out(outcome.stalls))
         left = tuple(host for host in hosts if host.name not in {*outcome.lost_hosts, *stuck})
         left_s = end_s - time.monotonic()
@@ -131,12 +133,29 @@ def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutc
         asked = replace(asked, placement=replace(asked.placement, hosts=left), limits=limits)
 
 
-def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
-    """Store what the interfaces of the hosts have counted by now, of those that answer."""
+def _note(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
+    """Store what the interfaces of the hosts that answer have counted by now, and how each host did."""
     where = asked.placement
     names = [host.name for host in where.hosts if host.name not in outcome.lost_hosts]
     starter = find_starter(where.launcher, where.hosts, os.environ)
     lab.store.add_to_facts(outcome.run_id, COUNTERS, counters_of(names, starter))
+    _remember(lab, outcome.run_id)
+
+
+def _remember(lab: Lab, run_id: int) -> None:
+    """Store how each host did, and who did better in earlier runs on the same transport."""
+    store, now = lab.store, night_of(matrices_of(Run(lab.store, run_id)))
+    runs = {summary.id: summary for summary in store.runs() if summary.suite == SUITE}
+    alike = sorted(number for number, each in runs.items() if each.transports == runs[run_id].transports)
+    earlier = [
+        night
+        for number in alike[-RUNS_MAX - 1 :]
+        if number != run_id
+        for night in store.run(number).info.facts.get(NIGHT, ())
+    ]
+    store.add_to_facts(run_id, NIGHT, now)
+    for worse in worse_hosts(now, earlier):
+        store.add_to_facts(run_id, WORSE, asdict(worse))
 
 
 class _PairsCalibration(Calibration):

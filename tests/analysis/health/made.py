@@ -34,6 +34,7 @@ def store_health(
     unusable: Mapping[str, str] | None = None,
     clocks: Sequence[Mapping[str, Any]] = (),
     counted: Sequence[Mapping[str, Any]] = (),
+    worse: Sequence[Mapping[str, Any]] = (),
     plan: Mapping[str, Any] | None = None,
     **made: Any,
 ) -> None:
@@ -41,8 +42,8 @@ def store_health(
 
     `rates` and `latencies` are parts or multiples of the usual ones, by pair, `lost` segments of each measurement.
     `down`: pairs of which a measurement each loses a tenth of its segments. `unmeasured` are rounds that were not
-    reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `counted` by interfaces, `made` of
-    every point, `plan` of the run.
+    reached, `known` what hosts said of themselves, `clocks` comparisons of theirs, `counted` by interfaces, `worse`
+    than in earlier runs, `made` of every point, `plan` of the run.
     """
     rates, latencies, lost = rates or {}, latencies or {}, lost or {}
     points = []
@@ -92,6 +93,8 @@ def store_health(
         "hosts": list(known),
         "clocks": list(clocks),
         "counters": list(counted),
+        "worse_hosts": list(worse),
+        "worse_hosts": list(worse),
     }
     listed = [replace(point, **made) for point in points]
     store_run(path, "health", listed, facts=facts, plan=planned, command=command)

@@ -13,6 +13,7 @@ from hockney.analysis.health import faults
 from hockney.analysis.health.counters import COUNTERS, counter_findings
 from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
+from hockney.analysis.health.nights import ALL, WORSE, Worse
 from hockney.analysis.health.stalls import STALLS, Stall, blamed
 from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
@@ -52,6 +53,7 @@ def health_of(run: Run) -> Health:
         *faults.findings_of(known, slow, late, lossy),
         *faults.interrupted_parts(known, named, slow, lossy),
         *counted,
+        *_worse(run),
         *differing,
         *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
     ]
@@ -87,6 +89,19 @@ def _unusable(run: Run) -> Iterator[Finding]:
     fix = Fix("make reachable", facts={"demand": plan[DEMAND]} if plan.get(DEMAND) else {})
     for host, cause in {**plan.get(UNUSABLE, {}), **died(_lost(run))}.items():
         yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
+
+
+def _worse(run: Run) -> Iterator[Finding]:
+    for stored in run.facts.get(WORSE, ()):
+        worse = Worse(**stored)
+        of_all = {"rate_bytes_per_s": worse.now, "usual_bytes_per_s": worse.usual, "runs": worse.runs}
+        shares = {"now_share": worse.now, "before_share": worse.before, "usual_share": worse.usual}
+        of_host = {"host": worse.host, "way": worse.way, **shares, "runs": worse.runs}
+        effect = worse.usual / worse.now - 1
+        if worse.host == ALL:
+            yield Finding("all slower", Subject(), of_all, "", Fix("inspect uplink"), effect)
+        else:
+            yield Finding("slower host", Subject(), of_host, "", Fix("inspect interface"), effect)
 
 
 def _stuck(run: Run, named: Collection[str]) -> Iterator[Finding]:

@@ -1,0 +1,67 @@
+"""Hosts that get worse from run to run: each one's rates, as shares of the usual one of its run, which all share.
+
+One run alone is no sign: a host may be busy for a night. Two in a row are, if both are below what is usual for this
+host, by 7 % and by 2.5 standard deviations of its own earlier runs. Of all hosts together one run is a sign where the
+usual rate itself is lower by a quarter.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hockney.analysis.health.matrices import Matrices
+
+NIGHT, WORSE = "night", "worse_hosts"  # in the stored facts: Night and Worse, of each run of health
+RUNS_MAX = 16  # that are looked back to
+ALL = ""  # instead of a host: all of them
+_EARLIER_MIN = 3  # runs before the two
+_LOSS, _LOSS_OF_ALL = 0.93, 0.75
+_DEVIATIONS = 2.5
+_DEVIATION_MIN = 0.01  # less is the scatter of any network
+
+Night = Mapping[str, Mapping[str, float]]
+"""By host `sends` and `receives`: shares of the usual rate; ALL: the usual rate itself, in bytes/s."""
+
+
+@dataclass(frozen=True)
+class Worse:
+    """What a host sends or receives now and in the run before, and what was usual for it in earlier runs."""
+
+    host: str
+    way: str  # sends, receives; of ALL: usual
+    now: float
+    before: float
+    usual: float
+    runs: int
+
+
+def night_of(known: Matrices) -> dict[str, dict[str, float]]:
+    """The values of a run; none without a rate."""
+    usual = known.usual_bytes_per_s
+    if not usual:
+        return {}
+    night: dict[str, dict[str, float]] = {ALL: {"usual": usual}}
+    for number, name in enumerate(known.hosts):
+        for end, way in enumerate(("sends", "receives")):
+            rates = [rate.value for pair, rate in known.bytes_per_s.items() if pair[end] == number]
+            if rates:
+                night.setdefault(name, {})[way] = statistics.median(rates) / usual
+    return night
+
+
+def worse_hosts(now: Night, earlier: Sequence[Night]) -> Iterator[Worse]:
+    """What is worse in a run and in the one before than in the `earlier` ones, oldest first."""
+    for host, ways in now.items():
+        for way, value in ways.items():
+            known = [night[host][way] for night in earlier if way in night.get(host, {})]
+            if len(known) <= _EARLIER_MIN:
+                continue
+            before = known.pop()
+            usual = statistics.median(known)
+            scatter = 1.4826 * statistics.median(abs(each / usual - 1) for each in known)
+            limit = min(_LOSS, 1 - _DEVIATIONS * max(scatter, _DEVIATION_MIN)) * usual
+            is_sudden = host == ALL and value < _LOSS_OF_ALL * statistics.median([*known, before])
+            if max(value, before) < limit or is_sudden:
+                yield Worse(host, way, value, before, usual, len(known))
