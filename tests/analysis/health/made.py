@@ -94,7 +94,6 @@ def store_health(
         "clocks": list(clocks),
         "counters": list(counted),
         "worse_hosts": list(worse),
-        "worse_hosts": list(worse),
     }
     listed = [replace(point, **made) for point in points]
     store_run(path, "health", listed, facts=facts, plan=planned, command=command)
