@@ -17,7 +17,7 @@ from hockney.cli import execute
 from hockney.cli.tune import refuse_beside, write_all
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.measure import tune as racing
-from hockney.measure.interleave import Decide, Entry, Look
+from hockney.measure.interleave import Decide, Entry
 from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.worker.catalogue import TransportInfo
@@ -56,7 +56,7 @@ def measured(ratio_of: Callable[[str, int], float], most: int = 60, scatter: flo
         for _ in range(most):
             for entry in true.keys() - left:
                 ratios[entry].append(true[entry] * float(np.exp(0.01 * rng.standard_normal())))
-            left |= set(decide(Look((), ratios)))
+            left |= set(decide(ratios))
             if left == true.keys():
                 break
         of_base = dict.fromkeys(points, 1000.0)

@@ -28,10 +28,8 @@ from hockney.measure.check import (
     FAR,
     LOOKS,
     Gate,
-    all_decided,
     check_expectations,
     may_be_decided,
-    or_not_slower,
     plan_of_baseline,
     settled,
 )
@@ -302,11 +300,14 @@ def test_a_slowdown_counts_at_the_end_if_the_later_half_shows_it(
         ]
 
     gate = Gate(compare, 1.05, base_id=1)
-    (change,) = gate.answers(24)
+    assert gate.is_over() is is_over
+    gate.share = END_SHARE
+    asked.clear()
+    gate.answer(24)
+    (change,) = gate.changes.values()
     assert change.verdict is verdict
     assert set(asked) == {(1.05, END_SHARE, 12), (1.05, END_SHARE, 0), (1.05 * FAR, END_SHARE, 0)}
-    assert gate.is_over() is is_over
-    assert gate.is_over({change.point})  # which has had its answer
+    assert gate.is_over() is (verdict is not Verdict.INCONCLUSIVE or is_over)  # others have had their answer
 
 
 @pytest.mark.parametrize(
@@ -338,8 +339,10 @@ def test_series_that_more_launches_may_decide(code: ReasonCode, facts: dict[str,
     ],
 )
 def test_a_check_is_over_when_no_series_needs_another_launch(changes: list[SeriesChange], *, is_over: bool) -> None:
-    assert all_decided(changes, set(), 1.05, base_id=1) is is_over
-    assert all_decided(changes, {change.point for change in changes}, 1.05, base_id=1)
+    gate = Gate(lambda margin, share, first: changes if margin == 1.05 else [], 1.05, base_id=1)
+    assert gate.is_over() is is_over
+    gate.changes |= {change.point: replace(change, verdict=Verdict.SAME, reasons=()) for change in changes}
+    assert gate.is_over()
 
 
 def test_a_baseline_of_another_version_is_refused(catalogue: Catalogue, store: Store) -> None:
@@ -373,7 +376,7 @@ def test_a_point_that_fails_now_is_inconclusive(
 def test_a_wide_interval_without_a_slowdown_is_fine(high: float, verdict: Verdict) -> None:
     reason, shift = Reason(ReasonCode.WIDE_INTERVAL, {"by": 0.25}), Shift(0.9, 0.7, high, 0.95, 6, 6)
     change = SeriesChange(make_point(8), Verdict.INCONCLUSIVE, (reason,), ("near", "near"), shift, 1.0)
-    judged = or_not_slower(change, margin=1.05)
+    judged = settled(change, margin=1.05, among=1)
     assert (judged.verdict, bool(judged.reasons)) == (verdict, verdict is Verdict.INCONCLUSIVE)
     assert may_be_decided(change, 1)
 

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.machine_model import load_model
 
+Ratios = Mapping[interleave.Entry, Sequence[float]]
 SIZES = (8, 16384)
 SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
 
@@ -234,7 +235,7 @@ def test_a_slow_side_leaves_the_quick_one_its_warm_up(store: Store, tmp_path: Pa
 
 def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, tmp_path: Path) -> None:
     """Of three: `b` leaves small sizes after two launches, all others after three."""
-    seen: list[interleave.Look] = []
+    seen: list[Ratios] = []
     orders: dict[tuple[int, int], list[str]] = {}
 
     def measured(it: Measurement, round_: int, **how: Any) -> Measurement:
@@ -242,17 +243,14 @@ def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, t
             orders.setdefault((round_, it.point.bytes), []).append(it.point.transport)
         return it
 
-    def decide(look: interleave.Look) -> list[interleave.Entry]:
-        seen.append(replace(look, ratios={entry: list(ratios) for entry, ratios in look.ratios.items()}))
-        launches = max(map(len, look.ratios.values()))
-        return [
-            entry for entry in look.ratios if launches > 2 or (launches == 2 and entry[0] == 1 and entry[1].bytes < 8)
-        ]
+    def decide(ratios: Ratios) -> list[interleave.Entry]:
+        seen.append({entry: list(values) for entry, values in ratios.items()})
+        launches = max(map(len, ratios.values()))
+        return [entry for entry in ratios if launches > 2 or (launches == 2 and entry[0] == 1 and entry[1].bytes < 8)]
 
     base, *new = on_models(store, tmp_path, (1000, 2000, 500), measured, decide, time_s=60.0, launches=2)
     assert len(seen) == 3
-    assert seen[-1].runs == (base.run_id, *(each.run_id for each in new))
-    for (number, point), ratios in seen[-1].ratios.items():
+    for (number, point), ratios in seen[-1].items():
         assert len(ratios) == (2 if number == 1 and point.bytes < 8 else 3)
         assert ratios == pytest.approx([(2.0, 0.5)[number - 1]] * len(ratios), rel=0.01)
     for (_, size), names in orders.items():
@@ -269,16 +267,16 @@ def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, t
 
 
 def test_where_nothing_is_decided_the_time_ends_it(store: Store, tmp_path: Path) -> None:
-    looks: list[interleave.Look] = []
+    counts: list[set[int]] = []
 
-    def decide(look: interleave.Look) -> list[interleave.Entry]:
-        looks.append(look)
+    def decide(ratios: Ratios) -> list[interleave.Entry]:
+        counts.append({*map(len, ratios.values())})
         return []
 
     outcomes = on_models(store, tmp_path, (1000, 500), lambda it, *_, **__: it, decide, time_s=0.5, launches=3)
     assert [outcome.status for outcome in outcomes] == [RunStatus.DONE] * 2
-    assert {len(ratios) for ratios in looks[-1].ratios.values()} == {len(looks)}
-    assert len(looks) >= 3
+    assert counts == [{number} for number in range(1, len(counts) + 1)]
+    assert len(counts) >= 3
 
 
 def test_one_of_three_that_fails_does_not_stop_the_others(store: Store) -> None:

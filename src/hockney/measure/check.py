@@ -13,11 +13,10 @@ measurements.
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
@@ -49,38 +48,59 @@ Compare = Callable[[float, float, int], Sequence[SeriesChange]]
 """(margin, share, first) -> the changes, by the launches from the first on; see compare_runs."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Gate:
-    """The answers of a check to the series of a baseline, by the launches so far. `margin`: the limit, a ratio."""
+    """The verdicts of a check on the series of a baseline. `margin`: the limit, a ratio.
+
+    `changes`: those at the last end; one that more launches cannot decide stays. `share`: of the error, at that end.
+    """
 
     compare: Compare
     margin: float
     base_id: int
+    changes: dict[Point, SeriesChange] = field(default_factory=dict)
+    share: float = END_SHARE
 
-    def is_over(self, answered: Collection[Point] = ()) -> bool:
-        """Whether a series is slower by far, or none needs another launch; `answered`: those that have had theirs."""
-        far = self._far(EARLY_SHARE) - {*answered}
-        return bool(far) or all_decided(self._changes(EARLY_SHARE), answered, self.margin, self.base_id)
+    @property
+    def open(self) -> set[Point]:
+        """The series that more launches may decide."""
+        return {point for point, change in self.changes.items() if may_be_decided(change, self.base_id)}
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether a series is slower."""
+        return any(change.verdict is Verdict.SLOWER for change in self.changes.values())
+
+    def is_over(self) -> bool:
+        """Whether a series is slower by far, or none needs another launch; those that have their answer do not."""
+        answered = self.changes.keys() - self.open
+        is_over = bool(self._far(EARLY_SHARE) - answered) or all(
+            change.point in answered or self._is_decided(change)
+            for change in self.compare(self.margin, EARLY_SHARE, 0)
+        )
+        self.share = EARLY_SHARE if is_over else END_SHARE
+        return is_over
 
     def _far(self, share: float) -> set[Point]:
         """The points that are slower by far."""
         slower = (each for each in self.compare(FAR * self.margin, share, 0) if each.verdict is Verdict.SLOWER)
         return {change.point for change in slower}
 
-    def answers(self, launches: int, share: float = END_SHARE) -> list[SeriesChange]:
-        """The verdict on each series after this number of launches, at the end, or with the `share` of an early one."""
-        later = {change.point: change for change in self.compare(self.margin, share, launches // 2)}
-        changes, far = self._changes(share), self._far(share)
-        for number, change in enumerate(changes):
-            shown = later[change.point].shift if change.point in later else None
-            lasts = change.point in far or change.is_exact or (shown is not None and shown.ratio > self.margin)
-            if change.verdict is Verdict.SLOWER and not lasts:
-                reasons = (Reason(ReasonCode.NOT_SIGNIFICANT),)
-                changes[number] = replace(change, verdict=Verdict.INCONCLUSIVE, reasons=reasons)
-        return [settled(change, self.margin, len(changes)) for change in changes]
+    def _is_decided(self, change: SeriesChange) -> bool:
+        """Whether a series is exact, within the limit with its whole interval, or beyond the help of launches."""
+        if change.verdict is Verdict.INCONCLUSIVE and not change.is_too_wide:
+            return not may_be_decided(change, self.base_id)
+        return change.is_exact or (change.verdict is not Verdict.SLOWER and change.reach <= self.margin)
 
-    def _changes(self, share: float) -> list[SeriesChange]:
-        return [or_not_slower(change, self.margin) for change in self.compare(self.margin, share, 0)]
+    def answer(self, launches: int) -> None:
+        """Judge the series that have no answer yet, after this number of launches."""
+        later = {change.point: change.shift for change in self.compare(self.margin, self.share, launches // 2)}
+        changes, far, is_open = self.compare(self.margin, self.share, 0), self._far(self.share), self.open
+        for change in changes:
+            if change.point not in self.changes or change.point in is_open:
+                shown = later.get(change.point)
+                lasts = change.point in far or change.is_exact or (shown is not None and shown.ratio > self.margin)
+                self.changes[change.point] = settled(change, self.margin, len(changes), lasts=lasts)
 
 
 def check(
@@ -95,85 +115,53 @@ def check(
     store, base_id = lab.store, lab.store.find_run(reference)
     plan = plan_of_baseline(store, base_id, lab.catalogue)
     plan = plan if time_s is None else plan.within(time_s=time_s)
-    margin, runs, made, early = 1 + max_slowdown, list[int](), itertools.count(1), list[int]()
-    answered = set[Point]()
+    runs = list[int]()
 
     def compared(margin: float, share: float, first: int) -> Sequence[SeriesChange]:
         return compare_runs(store, base_id, runs[0], margin=margin, share=share, first_launch=first).changes
 
-    gate = Gate(compared, margin, base_id)
+    def launches() -> int:
+        return len({launch.index for launch in store.run(runs[0]).launches.values()})
 
     def make_sampler(plan: Plan, sides: Sequence[running.Side], **launch: Any) -> Sampler:
         runs[:] = [sides[0].recorder.run_id]
         return running.one_side(plan, sides, is_short=plan.deadline_ns is None, **launch)
 
     def rest() -> Collection[Point]:
-        launches = next(made)
-        if launches in LOOKS and time.monotonic() >= least_s and gate.is_over(answered):
-            early.append(launches)
-            return ()
-        return plan.points
+        may_end = launches() in LOOKS and time.monotonic() >= least_s
+        return () if may_end and gate.is_over() else plan.points
 
-    def answers() -> tuple[float, list[SeriesChange]]:
-        share = EARLY_SHARE if early else END_SHARE
-        return share, gate.answers(len({launch.index for launch in store.run(runs[0]).launches.values()}), share)
-
+    gate = Gate(compared, 1 + max_slowdown, base_id)
     is_real = any(point.transport not in plan.virtual for point in plan.points)
     least_s = time.monotonic() + is_real * min(LEAST_S, plan.limits.time_s / 4)
-    (outcome,) = running.measure_variants([running.Variant(plan)], lab, make_sampler=make_sampler, rest=rest)
+    how: dict[str, Any] = {"make_sampler": make_sampler, "rest": rest}
+    (outcome,) = running.measure_variants([running.Variant(plan)], lab, **how)
     run_id = _unless_stopped(outcome)
-    share, changes = answers()
-    left = {change.point for change in changes if may_be_decided(change, base_id)}
-    measured, is_slower = _measured(store, run_id, plan.points), any(each.verdict is Verdict.SLOWER for each in changes)
-    if left.intersection(measured) and patience_s > 0 and not is_slower:
-        answered.update(change.point for change in changes if change.point not in left)
-        more = running.add_launches(
-            run_id, measured, LAUNCHES_WANTED, patience_s, lab, make_sampler=make_sampler, rest=rest
-        )
-        _unless_stopped(more)
-        share, again = answers()
-        later = {change.point: change for change in again}
-        changes = [later[change.point] if change.point in left else change for change in changes]
-    else:
-        left = set()
-    longer = (
-        "--max-slowdown",
-        f"{percent_digits(max_slowdown)}%",
-        "--patience",
-        f"{math.ceil(2 * patience_s or PATIENCE_S)}s",
-    )
-    longer_fix = Fix("check longer", ("hockney", "check", "--baseline", str(base_id), *longer))
-    comparison = compare_runs(store, base_id, run_id, margin=margin, share=share)
-    return replace(comparison, changes=tuple(changes), again=longer_fix, judged_again=len(left))
+    gate.answer(launches())
+    measured = _measured(store, run_id, plan.points)
+    left = gate.open.intersection(measured) if patience_s > 0 and not gate.is_slower else set[Point]()
+    if left:
+        _unless_stopped(running.add_launches(run_id, measured, LAUNCHES_WANTED, patience_s, lab, **how))
+        gate.answer(launches())
+    limit, patience = f"{percent_digits(max_slowdown)}%", f"{math.ceil(2 * patience_s or PATIENCE_S)}s"
+    argv = ("hockney", "check", "--baseline", str(base_id), "--max-slowdown", limit, "--patience", patience)
+    comparison = compare_runs(store, base_id, run_id, margin=gate.margin, share=gate.share)
+    again = Fix("check longer", argv)
+    return replace(comparison, changes=tuple(gate.changes.values()), again=again, judged_again=len(left))
 
 
-def all_decided(changes: Iterable[SeriesChange], certain: Collection[Point], margin: float, base_id: int) -> bool:
-    """Whether no series needs another launch: each is slower by far, exact, fine with its whole interval, or lost."""
-    return all(
-        change.point in certain
-        or change.is_exact
-        or (change.verdict in (Verdict.SAME, Verdict.FASTER) and change.reach <= margin)
-        or (change.verdict is Verdict.INCONCLUSIVE and not may_be_decided(change, base_id))
-        for change in changes
-    )
+def settled(change: SeriesChange, margin: float, among: int, *, lasts: bool = True) -> SeriesChange:
+    """The verdict at an end, where a slowdown that is not certain, or does not last, is inconclusive.
 
-
-def or_not_slower(change: SeriesChange, margin: float) -> SeriesChange:
-    """The change, but fine if its interval, which was too wide for a verdict, has no slowdown beyond the margin."""
-    is_decided = change.is_too_wide and change.reach <= margin
-    return replace(change, verdict=Verdict.SAME, reasons=()) if is_decided else change
-
-
-def settled(change: SeriesChange, margin: float, among: int) -> SeriesChange:
-    """The verdict at an end. A series that is slower without certainty is inconclusive.
-
-    `among`: how many series were compared.
+    A wide interval without a slowdown beyond the margin is fine. `among`: how many series were compared.
     """
-    if change.verdict is not Verdict.SAME or change.shift is None or change.shift.ratio <= margin:
+    if change.is_too_wide and change.reach <= margin:
+        return replace(change, verdict=Verdict.SAME, reasons=())
+    shift, reason = change.shift, Reason(ReasonCode.NOT_SIGNIFICANT)
+    if change.verdict is Verdict.SAME and shift is not None and shift.ratio > margin:
+        reason = Reason(ReasonCode.MAY_BE_CHANCE, {"among": among}) if shift.is_beyond(margin) else reason
+    elif change.verdict is not Verdict.SLOWER or lasts:
         return change
-    reason = Reason(ReasonCode.NOT_SIGNIFICANT)
-    if change.shift.is_beyond(margin):
-        reason = Reason(ReasonCode.MAY_BE_CHANCE, {"among": among})
     return replace(change, verdict=Verdict.INCONCLUSIVE, reasons=(reason,))
 
 

@@ -17,10 +17,10 @@ import os
 import random
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from hockney.analysis.compare.comparison import decided_pairs
+from hockney.analysis.compare.comparison import decided_pairs, launch_ratio, round_ratio
 from hockney.analysis.repeat import EARLY, INTERLEAVED
 from hockney.errors import UsageError
 from hockney.measure.calibration import Calibration
@@ -40,16 +40,8 @@ Entry = tuple[int, Point]
 """A variant, by its number (base is 0), at a point, as base names it."""
 
 
-@dataclass(frozen=True)
-class Look:
-    """What is known after a launch: the variants' runs, and of each entry its times over base's, one per launch."""
-
-    runs: tuple[int, ...]
-    ratios: Mapping[Entry, Sequence[float]]
-
-
-Decide = Callable[[Look], Collection[Entry]]
-"""The entries that need no more measuring; base leaves a point with the last other variant."""
+Decide = Callable[[Mapping[Entry, Sequence[float]]], Collection[Entry]]
+"""From the times of each entry over base's, one per launch, to the entries that need no more measuring."""
 
 
 def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = None) -> tuple[RunOutcome, ...]:
@@ -76,7 +68,7 @@ def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = No
     race = _Race(names, [variant.plan.points for variant in common], decide)
 
     def make_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
-        plan = replace(plan, points=tuple(point for point in plan.points if race.entered(point)))
+        plan = replace(plan, points=tuple(point for point in plan.points if race.entered[point]))
         return _RaceSampler(plan, _AllSides(sides, race, [variant.label for variant in common]), **launch)
 
     return tuple(measure_variants(linked, lab, make_sampler=make_sampler, rest=race.look if decide else None))
@@ -85,9 +77,8 @@ def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = No
 def until_verdicts(margin: float) -> Decide:
     """Ends each series of a comparison that differs beyond a margin, a ratio of times, or certainly does not."""
 
-    def decide(look: Look) -> list[Entry]:
-        is_decided = decided_pairs(list(look.ratios.values()), margin)
-        return list(itertools.compress(look.ratios, is_decided))
+    def decide(ratios: Mapping[Entry, Sequence[float]]) -> list[Entry]:
+        return list(itertools.compress(ratios, decided_pairs(list(ratios.values()), margin)))
 
     return decide
 
@@ -142,43 +133,35 @@ def _renamed(point: Point, names: Mapping[str, str]) -> Point:
 
 
 class _Race:
-    """Who is still measured at which points, which are base's, and what is known of each entry."""
+    """What is known of each entry: `ratios`, one per launch; and who is still measured at which points.
+
+    `entered`: the variants at each of base's points, base first; none where only base would be.
+    """
 
     def __init__(
         self, names: Sequence[Mapping[str, str]], points: Sequence[Iterable[Point]], decide: Decide | None
     ) -> None:
         self.names, self.is_open = names, decide is not None
-        self.runs: tuple[int, ...] = ()
         own = [set(of_variant) for of_variant in points]
-        self._left = {
+        self.entered = {
             point: [number for number, of_variant in enumerate(own) if _renamed(point, names[number]) in of_variant]
             for point in points[BASE]
         }
-        self._ratios: dict[Entry, list[float]] = {}
+        self.ratios: dict[Entry, list[float]] = {}
         self._decide = decide
-
-    def entered(self, point: Point) -> Sequence[int]:
-        """The variants that are measured there, base first; none where only base would be."""
-        return self._left[point]
 
     def leave(self, number: int, point: Point) -> None:
         """Base takes all others with it, and the last other one takes base."""
-        left = [other for other in self._left[point] if other != number]
-        self._left[point] = left if number != BASE and len(left) > 1 else []
-
-    def launch_over(self, ratios: Mapping[Entry, Sequence[float]]) -> None:
-        """Keep the median of each entry's rounds."""
-        for entry, of_rounds in ratios.items():
-            value = math.exp(statistics.median(map(math.log, of_rounds)))
-            self._ratios.setdefault(entry, []).append(value)
+        left = [other for other in self.entered[point] if other != number]
+        self.entered[point] = left if number != BASE and len(left) > 1 else []
 
     def look(self) -> set[Point]:
         """Let the decided entries leave; returns the points that need more launches."""
         assert self._decide is not None
-        for number, point in self._decide(Look(self.runs, self._ratios)):
-            if number in self._left[point]:
+        for number, point in self._decide(self.ratios):
+            if number in self.entered[point]:
                 self.leave(number, point)
-        return {point for point, left in self._left.items() if left}
+        return {point for point, entered in self.entered.items() if entered}
 
 
 class _AllSides:
@@ -191,7 +174,6 @@ class _AllSides:
         self._pools = [side.pool for side in sides]
         self._labels = labels
         self._side_of: dict[int, int] = {}  # by launch_id
-        race.runs = tuple(recorder.run_id for recorder in self._recorders)
 
     def _point(self, point: Point, side: int) -> Point:
         return _renamed(point, self.race.names[side])
@@ -220,7 +202,7 @@ class _AllSides:
 
     def went_on_without(self, point: Point, failure: PointFailed) -> bool:
         """Take the side that failed out of a point's race, if others can go on there."""
-        if self.side == BASE or len(self.race.entered(point)) <= 2:
+        if self.side == BASE or len(self.race.entered[point]) <= 2:
             return False
         status = PointStatus.SKIPPED if failure.skipped else PointStatus.FAILED
         self._recorders[self.side].point_ended(self._point(point, self.side), status, str(failure))
@@ -229,7 +211,7 @@ class _AllSides:
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
         """Report the end to all sides still there. Where one could not measure a point, the others skip it."""
-        for side in self.race.entered(point):
+        for side in self.race.entered[point]:
             end = status, reason
             if status in NOT_MEASURED and side != self.side:
                 end = PointStatus.SKIPPED, f"{self._name(self.side)} could not measure it: {reason}"
@@ -253,7 +235,7 @@ class _RaceCalibration(Calibration):
         return False
 
     def _shuffled(self, point: Point) -> list[int]:
-        entered = self._sides.race.entered(point)
+        entered = self._sides.race.entered[point]
         return self._random.sample(entered, len(entered))
 
     def calibrate(self, work: Work) -> None:
@@ -298,33 +280,33 @@ class _RaceSampler(Sampler):
     def __init__(self, plan: Plan, sides: _AllSides, **launch: Any) -> None:
         super().__init__(plan, sides, sides, is_short=sides.race.is_open, **launch)
         self._sides = sides
-        self._ratios: dict[Entry, list[float]] = {}
+        self._ratios: dict[Entry, list[float]] = {}  # of each round
 
     def run(self, budget_s: float) -> None:
         try:
             super().run(budget_s)
         finally:
-            self._sides.race.launch_over(self._ratios)
+            for entry, ratios in self._ratios.items():
+                self._sides.race.ratios.setdefault(entry, []).append(launch_ratio(ratios))
 
     def _make_calibration(self, points: int, budget_s: float) -> Calibration:
         return _RaceCalibration(self._sides, self._random, self._plan, self._clock, points, budget_s)
 
     def _took(self, work: Work, measurements: Sequence[Measurement]) -> None:
         super()._took(work, measurements)
-        logs: dict[int, list[float]] = {}
+        times_ns: dict[int, list[float]] = {}
         for each in measurements:
             ns = statistics.median(each.times_ns().tolist())
-            logs.setdefault(self._sides.side_of(each), []).append(math.log(ns))
-        base = statistics.fmean(logs.pop(BASE))
-        for side, of_side in logs.items():
-            ratio = math.exp(statistics.fmean(of_side) - base)
-            self._ratios.setdefault((side, work.point), []).append(ratio)
+            times_ns.setdefault(self._sides.side_of(each), []).append(ns)
+        base = times_ns.pop(BASE)
+        for side, of_side in times_ns.items():
+            self._ratios.setdefault((side, work.point), []).append(round_ratio(base, of_side))
 
     def _judge(self, active: list[Work], *, refine: bool = True) -> list[Work]:
         """End the points whose ratios are all as precise as wanted within this launch."""
         unfinished = []
         for work in active:
-            entries = [(side, work.point) for side in self._sides.race.entered(work.point) if side != BASE]
+            entries = [(side, work.point) for side in self._sides.race.entered[work.point] if side != BASE]
             known = [median(self._ratios[entry]) for entry in entries if entry in self._ratios]
             work.time = max(
                 known, key=lambda time: math.inf if time.precision is None else time.precision, default=None

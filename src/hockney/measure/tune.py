@@ -217,11 +217,8 @@ def _race(contest: Contest, lab: Lab, pattern: str) -> Referee:
     plan, choices = contest.race_plan(pattern), contest.running(pattern)
     referee = Referee(choices, plan.points)
 
-    def decide(look: interleave.Look) -> Collection[interleave.Entry]:
-        return referee.decide(look.ratios)
-
     with _all_kept([contest.always(pattern, choice) for choice in choices]) as environments:
-        runs = _measured([Variant(plan), *(Variant(plan, each) for each in environments)], lab, decide)
+        runs = _measured([Variant(plan), *(Variant(plan, each) for each in environments)], lab, referee.decide)
     for choice, run in zip(choices, runs[1:], strict=True):
         failed = [row.reason for row in lab.store.points(run) if row.status is PointStatus.FAILED]
         if failed:

@@ -19,8 +19,8 @@ from tests.builders import make_point
 from hockney.analysis.compare import SeriesChange, Verdict
 from hockney.analysis.compare.comparison import BETWEEN_RUNS, MatchedSeries, judge
 from hockney.analysis.compare.drift import Probes
-from hockney.measure.check import EARLY_SHARE, END_SHARE, LOOKS, Gate, may_be_decided
-from hockney.model import MachineProbe, Point
+from hockney.measure.check import LOOKS, Gate
+from hockney.model import MachineProbe
 from hockney.stats.shift import shifts
 
 if TYPE_CHECKING:
@@ -139,19 +139,15 @@ def check_and_count(
     def compared(margin: float, share: float, first: int) -> list[SeriesChange]:
         return _changes(machine, base, new.of(first, made), margin, share)
 
-    gate, verdicts = Gate(compared, margin, base_id=1), dict[Point, SeriesChange]()
+    gate = Gate(compared, margin, base_id=1)
     for end in dict.fromkeys((machine.checked, machine.checked + machine.patient)):
-        answered = {point for point, change in verdicts.items() if not may_be_decided(change, base_id=1)}
-        early, share = [look for look in LOOKS if made < look < end], END_SHARE
-        for made in (*early, end):
-            if made < end and gate.is_over(answered):
-                share = EARLY_SHARE
+        for made in (*(look for look in LOOKS if made < look < end), end):
+            if made < end and gate.is_over():
                 break
-        verdicts |= {each.point: each for each in gate.answers(made, share) if each.point not in answered}
-        is_open = any(may_be_decided(change, base_id=1) for change in verdicts.values())
-        if not is_open or any(change.verdict is Verdict.SLOWER for change in verdicts.values()):
+        gate.answer(made)
+        if gate.is_slower or not gate.open:
             break
-    return {number: change.verdict for number, change in enumerate(verdicts.values())}, made
+    return {number: change.verdict for number, change in enumerate(gate.changes.values())}, made
 
 
 def compare(machine: Machine, seed: int, gap_s: float = _GAP_S) -> dict[int, Verdict]:

@@ -15,7 +15,7 @@ from tests.matrix import matrix
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
 from hockney.analysis.compare.drift import Drift
 from hockney.analysis.compare.values import Contention
-from hockney.measure.check import or_not_slower
+from hockney.measure.check import settled
 from hockney.model import IMPORTED, MachineProbe, RunStatus
 from hockney.report.documents.comparison import caution
 from hockney.results.store import Store
@@ -114,7 +114,7 @@ def test_quicker_wake_ups_may_hide_a_slowdown(store: Store) -> None:
         (change, *_) = [change for change in changes if change.point.transport == "tcp"]
         assert change.verdict is Verdict.INCONCLUSIVE
         assert bounds_of(change) == pytest.approx((low, high), abs=0.08)
-        checked = or_not_slower(change, 1.15)
+        checked = settled(change, 1.15, among=1)
         assert checked.verdict is (Verdict.INCONCLUSIVE if wake_ns == 10_000 else Verdict.SAME)
         assert {change.verdict for change in changes if change.point.transport == "shm"} == {Verdict.SAME}
 

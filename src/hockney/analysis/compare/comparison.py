@@ -279,18 +279,23 @@ def _match_sides(point: Point, base: RunSeries, new: RunSeries, *, early: bool) 
     return match_pairs(point, quadruples, early=early)
 
 
+def round_ratio(base: Sequence[float], new: Sequence[float]) -> float:
+    """The ratio of new to base in one round."""
+    return math.exp(statistics.fmean(map(math.log, new)) - statistics.fmean(map(math.log, base)))
+
+
+def launch_ratio(rounds: Sequence[float]) -> float:
+    """The ratio of a launch pair: the median over its rounds."""
+    return math.exp(statistics.median(map(math.log, rounds)))
+
+
 def launch_ratios(quadruples: Quadruples) -> list[float]:
-    """The ratio of new to base of each launch pair: the median over its rounds that have times on both sides."""
-    ratios = []
-    for _, rounds in sorted(quadruples.items()):
-        logs = [
-            statistics.fmean(map(math.log, new)) - statistics.fmean(map(math.log, base))
-            for base, new in rounds.values()
-            if base and new
-        ]
-        if logs:
-            ratios.append(math.exp(statistics.median(logs)))
-    return ratios
+    """The ratio of new to base of each launch pair that has a round with times on both sides."""
+    launches = (
+        [round_ratio(base, new) for base, new in rounds.values() if base and new]
+        for _, rounds in sorted(quadruples.items())
+    )
+    return [launch_ratio(rounds) for rounds in launches if rounds]
 
 
 def match_pairs(point: Point, quadruples: Quadruples, *, early: bool = False) -> MatchedSeries:
