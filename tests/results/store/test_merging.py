@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,10 @@ from tests.builders import make_info, make_launch, make_measurement, make_point,
 from tests.cli.support import PINGPONG, fill
 
 from hockney.cli import execute
-from hockney.errors import DamagedRowWarning, UsageError
+from hockney.errors import DamagedRowWarning, StoreError, UsageError
 from hockney.results.store import Store, merging, schema
 from hockney.results.store.lock import alone
-from hockney.results.store.merging import DAMAGED, FEWER, HERE, MEASURED, Merged, merge
+from hockney.results.store.merging import DAMAGED, FEWER, HERE, MEASURED, OTHER, Merged, merge
 
 
 @pytest.fixture
@@ -71,6 +71,18 @@ def test_a_run_that_was_resumed_there_is_named(path: Path, other: Path, capsys: 
     assert merged(other, path) == [Merged(1, 1, HERE), Merged(2, 2, HERE)]
 
 
+def test_a_run_that_was_resumed_on_both_sides_is_named(path: Path, other: Path) -> None:
+    """With as many measurements."""
+    merged(path, other)
+    for file, elapsed_ns in ((path, 100), (other, 200)):
+        with Store.open(file) as store:
+            launch = store.add_launch(2, make_launch())
+            one = make_measurement(PINGPONG, launch_id=launch, round_=16)
+            store.write_round(2, [replace(one, elapsed_ns=one.elapsed_ns * 0 + elapsed_ns)])
+    assert merged(path, other) == [Merged(1, 1, HERE), Merged(2, 2, OTHER)]
+    assert merged(other, path) == [Merged(1, 1, HERE), Merged(2, 2, OTHER)]
+
+
 def test_a_copy_moves_no_baseline(path: Path, other: Path) -> None:
     with Store.open(other) as store:
         store.accept_run(2, "ana")
@@ -123,21 +135,46 @@ def test_a_run_that_is_being_measured_is_left_out(path: Path, other: Path) -> No
     assert merged(path, other) == [Merged(1, 1, HERE), Merged(2, 2)]
 
 
-def test_all_runs_are_copied_or_none(path: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copied = merging._copied
+def test_a_copy_that_fails_leaves_whole_runs_and_goes_on(
+    path: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inserted = merging._insert
 
-    def fails(store: Store, other: Store, run: Any) -> int:
+    def fails(store: Store, run: Any, rows: Any) -> int:
+        number = inserted(store, run, rows)
         if run["id"] == 2:
             raise sqlite3.OperationalError("database or disk is full")
-        return copied(store, other, run)
+        return number
 
-    monkeypatch.setattr(merging, "_copied", fails)
+    monkeypatch.setattr(merging, "_insert", fails)
     with Store.open(path) as store:
-        with contextlib.suppress(Exception):
+        with pytest.raises(StoreError, match="the disk is full"):
             merge(store, other)
-        assert store.runs() == []
+        assert [run.id for run in store.runs()] == [1]
         monkeypatch.undo()
-        assert merge(store, other) == [Merged(1, 1), Merged(2, 2)]
+        assert merge(store, other) == [Merged(1, 1, HERE), Merged(2, 2)]
+
+
+def test_another_program_writes_between_two_copies(
+    path: Path, other: Path, run_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is measured here meanwhile, and another copy of the same file."""
+    rows_of = merging._rows_of
+
+    def interrupted(of: Store, number: int) -> Any:
+        with Store.open(path) as second:
+            launch = second.add_launch(run_id, make_launch())
+            second.write_round(run_id, [make_measurement(PINGPONG, launch_id=launch, round_=number)])
+            if number == 2:
+                monkeypatch.undo()
+                assert merge(second, of.path) == [Merged(1, run_id + 1, HERE), Merged(2, run_id + 2)]
+        return rows_of(of, number)
+
+    monkeypatch.setattr(merging, "_rows_of", interrupted)
+    assert merged(path, other) == [Merged(1, run_id + 1), Merged(2, run_id + 2, HERE)]
+    with Store.open(path) as store:
+        assert [run.id for run in store.runs()] == [run_id, run_id + 1, run_id + 2]
+        assert store.run(run_id).rounds == 2
 
 
 def test_the_file_itself_is_refused(other: Path) -> None:
