@@ -11,9 +11,11 @@ shift 2
 hockney=${HOCKNEY:-hockney}
 markdown=${store%.db}.md
 fence=$(printf '\140\140\140')
+rm -f "$markdown.table"
 
 code=0
-output=$("$hockney" check --store "$store" --baseline "$baseline" "$@" 2>"$markdown.err") || code=$?
+output=$("$hockney" check --store "$store" --baseline "$baseline" --markdown "$markdown.table" "$@" 2>"$markdown.err") ||
+    code=$?
 case $code in
     0) verdict='no slowdown' ;;
     1) verdict='slower' ;;
@@ -23,10 +25,13 @@ esac
 {
     echo "### hockney: $verdict"
     echo
-    echo "$fence"
+    if [ -s "$markdown.table" ]; then
+        cat "$markdown.table"
+        output=
+    fi
+    said=$(printf '%s' "${output:+$output$'\n'}" && grep '^hockney: ' "$markdown.err")
     # A fence in the output would end the block.
-    { printf '%s\n' "$output" && grep '^hockney: ' "$markdown.err"; } | sed "s/$fence/'''/g"
-    echo "$fence"
+    [ -z "$said" ] || printf '%s\n%s\n%s\n' "$fence" "${said//$fence/"'''"}" "$fence"
 } >"$markdown"
 # Only a check that ended with 2 may have no run of its own.
 if [ "$code" -ne 2 ]; then
@@ -34,7 +39,7 @@ if [ "$code" -ne 2 ]; then
         printf '\n<details><summary>Report of this run</summary>\n\n%s\n\n</details>\n' "$(cat "$markdown.run")" >>"$markdown"
     "$hockney" report last --store "$store" -o "${store%.db}.html" >&2
 fi
-rm -f "$markdown.err" "$markdown.run"
+rm -f "$markdown.err" "$markdown.run" "$markdown.table"
 
 cat "$markdown"
 [ -z "${GITHUB_STEP_SUMMARY-}" ] || cat "$markdown" >>"$GITHUB_STEP_SUMMARY"

@@ -39,7 +39,7 @@ _BUILD_LIMIT_S = 3600.0
     example="""hockney bisect --good v5.0.1 --bad HEAD --repo ~/src/openmpi --build './build.sh $COMMIT $PREFIX' -- \
 pingpong --bytes 64K -t 'mpi@$PREFIX'""",
 )
-@click.option("--good", metavar="COMMIT", required=True, help="An older commit, to which others are compared.")
+@click.option("--good", metavar="COMMIT", required=True, help="An older commit, with which others are compared.")
 @click.option("--bad", metavar="COMMIT", default="HEAD", help="A commit that is slower, or faster. [default: HEAD]")
 @click.option(
     "--repo",
@@ -48,19 +48,9 @@ pingpong --bytes 64K -t 'mpi@$PREFIX'""",
     metavar="FOLDER",
     help="The git repository, which is only read. [default: this folder]",
 )
-@click.option(
-    "--build",
-    required=True,
-    metavar="COMMAND",
-    help="Runs in a checkout of $COMMIT and installs it in $PREFIX; quote it: '…'.",
-)
+@click.option("--build", required=True, metavar="COMMAND", help="Installs a checkout in $PREFIX; in single quotes.")
 @duration_option("--build-limit", "build_limit_s", help="Time limit of a build. [default: 1h]")
-@click.option(
-    "--jobs",
-    type=count_of("jobs", 64),
-    metavar="NUMBER",
-    help="Number of commits to build side by side. [default: 1]",
-)
+@click.option("--jobs", type=count_of("jobs", 64), metavar="NUMBER", help="Builds at a time. [default: 1]")
 @click.argument("pattern", metavar="-- PATTERN [OPTION]…", nargs=-1, required=True, type=click.UNPROCESSED)
 def bisect(
     good: str,
@@ -76,9 +66,9 @@ def bisect(
 ) -> int:
     """Find the commit that made a pattern slower, or faster.
 
-    Builds commits, compares each with the good one in alternation until that is certain, and names the first bad one.
-    PATTERN has options of `run`, and $PREFIX where it names the library; --time limits a comparison. Given again, the
-    command goes on where it was.
+    Builds commits, compares each with the good one in alternation until the verdict is certain, and names the first
+    bad one. PATTERN takes options of `run`, and $PREFIX in the name of the library; --time limits a comparison. The
+    same command continues a search that was stopped.
     """
     from hockney.cli.measuring import measuring
     from hockney.measure.bisect import CommitJudge, Ending, Trial, search
@@ -87,13 +77,13 @@ def bisect(
     from hockney.worker.catalogue import load
     from hockney.worker.commits import Builder, Repository, builds_folder
 
-    words = ["mpi@$PREFIX" if word == "mpi@" else word for word in pattern]  # what a shell leaves of one not quoted
+    words = ["mpi@$PREFIX" if word == "mpi@" else word for word in pattern]  # a shell removes it without quotes
     _refuse_without_prefix(build, words)
     repository = Repository(repo)
     older, newer = _ends(repository, good, bad)
     builder = Builder(repository, build, build_limit_s or _BUILD_LIMIT_S, builds_folder())
     _read_pattern(words, builder.prefix(older.id))  # mistyped options are refused before anything is built
-    builder.retry([older.id, newer.id])  # without them nothing can be found
+    builder.retry([older.id, newer.id])  # a search needs both
     if repository.is_dirty:
         remark(f"{repo} has uncommitted changes: they are part of no commit, so they are not measured.")
     commit_of = functools.cache(repository.commit)
@@ -115,7 +105,7 @@ def bisect(
     return ExitCode.DONE if found.ending is Ending.FOUND else ExitCode.INCOMPLETE
 
 
-# ---- what the words mean --------------------------------------------------------------------------------------------
+# ---- options and commits --------------------------------------------------------------------------------------------
 
 
 def _refuse_without_prefix(build: str, words: Sequence[str]) -> None:
@@ -149,7 +139,7 @@ def _ends(repository: Repository, good: str, bad: str) -> tuple[Commit, Commit]:
 
 
 def _read_pattern(words: Sequence[str], prefix: Path) -> tuple[Suite, RunOptions]:
-    """The suite and the options that the words mean for what is installed in a folder. Raises UsageError."""
+    """The suite and the options of `run` in these words, with a folder for $PREFIX. Raises UsageError."""
     from hockney.cli.run_options import find_suite, read_limits, read_options
     from hockney.stats.sequence import VALUES_MIN
 
@@ -165,7 +155,7 @@ def _read_pattern(words: Sequence[str], prefix: Path) -> tuple[Suite, RunOptions
 
 
 def _plans(words: Sequence[str], catalogue: Catalogue) -> Callable[[Path], Plan]:
-    """Makes the plan that measures what is installed in a folder."""
+    """Makes the plan that measures the library in a folder."""
     from hockney.measure.bisect import LibraryUnusable
     from hockney.measure.interleave import can_race
     from hockney.measure.plan import make_plan, refuse_empty
@@ -181,7 +171,7 @@ def _plans(words: Sequence[str], catalogue: Catalogue) -> Callable[[Path], Plan]
             raise LibraryUnusable(str(error)) from error
         if len(plan.points) > 1:
             raise UsageError(
-                f"a search follows one series, and this pattern has {len(plan.points)}: name one pattern, transport, "
+                f"bisect measures one series, and this pattern has {len(plan.points)}: name one pattern, transport, "
                 "size (--bytes) and number of ranks (-n)"
             )
         if not can_race([Variant(plan)] * 2):

@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from hockney.cli.clashes import refuse_clashes
-from hockney.cli.common import command, complete, duration_option, file_option, quiet_option
+from hockney.cli.common import command, complete, duration_option, file_option, quiet_option, refuse_output
 from hockney.cli.junit import reported, write_junit
 from hockney.errors import ExitCode
 from hockney.render.json import print_json
 from hockney.render.text import say
+from hockney.report.document import Sentence
 from hockney.results.store import default_path
 from hockney.units import parse_increase
 
@@ -41,6 +42,7 @@ from hockney.units import parse_increase
 @duration_option("--time", "time_s", help="How long to measure at most. [default: the baseline's time]")
 @duration_option("--patience", "patience_s", help="How much longer if series are inconclusive then. [default: 2m]")
 @file_option("--junit", help="Also write a JUnit file.")
+@file_option("--markdown", help="Also write the verdicts as Markdown: a table, the worst first.")
 @quiet_option
 def check(
     reference: str | None,
@@ -50,6 +52,7 @@ def check(
     time_s: float | None,
     patience_s: float | None,
     junit: Path | None,
+    markdown: Path | None,
     quiet: bool,
     *,
     as_json: bool,
@@ -62,9 +65,13 @@ def check(
     inconclusive. With --expect, checks the limits of a file. A baseline from a different CPU is inconclusive: exit
     code 3.
     """
-    with reported(junit, [store or default_path(), *([] if expect is None else [expect])]):
+    needed = [store or default_path(), *([] if expect is None else [expect])]
+    with reported(junit, needed):
         from hockney.cli.verdicts import check_baseline, check_expectations
+        from hockney.render.markdown import markdown as as_markdown
 
+        if markdown is not None:
+            refuse_output("--markdown", markdown, needed)
         refuse_clashes(click.get_current_context(), as_json=as_json)
         if expect is not None:
             report = check_expectations(expect, reference, time_s, store, quiet=quiet)
@@ -77,4 +84,6 @@ def check(
                 say(line)
         if junit is not None:
             write_junit(junit, report.title, report.cases)
+        if markdown is not None:
+            markdown.write_text(as_markdown([*report.table, *map(Sentence, report.lines)]), encoding="utf-8")
     return report.code

@@ -12,6 +12,7 @@ from typing import Any
 
 from hockney.cli.common import refuse_output
 from hockney.errors import ExitCode, HockneyError
+from hockney.report.document import Block
 from hockney.units import printable
 
 
@@ -32,7 +33,7 @@ class JUnitCase:
 
 @dataclass(frozen=True)
 class JUnitReport:
-    """The result of a check: its lines, its JSON, and its cases for JUnit."""
+    """The result of a check: its lines, its JSON, its cases for JUnit, and its table, if it has one."""
 
     title: str
     run_id: int
@@ -40,6 +41,7 @@ class JUnitReport:
     lines: Sequence[str]
     document: dict[str, Any]
     cases: Sequence[JUnitCase]
+    table: Sequence[Block] = ()
 
 
 @contextlib.contextmanager

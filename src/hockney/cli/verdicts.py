@@ -29,6 +29,7 @@ from hockney.report.documents.comparison import (
     range_sentence,
     range_sentences,
     states_text,
+    worst_table,
 )
 from hockney.report.documents.runs import no_baseline
 from hockney.report.words import cell_text
@@ -96,6 +97,7 @@ def report_of(comparison: Comparison, sampled_s: Mapping[Point, float] = Mapping
         [*lines, _summary(comparison)],
         {**document, **comparison_json(comparison)},
         _cases(comparison, sampled_s),
+        list(worst_table(comparison)),
     )
 
 

@@ -1,25 +1,25 @@
-"""Finds the commit that changed a time: measures commits against a good one until each is certain.
+"""Finds the commit that changed a time: compares commits with a good one until each verdict is certain.
 
-First good and bad are compared: the change that is looked for. A commit is bad if its ratio to the good one is beyond
-half of that change, in logarithms, and good if it is certainly below. One that stays undecided, or that cannot be built
-or run, is left out, and a neighbour is taken. At the end the commit before the first bad one is compared with it: the
-change must show there, too. So a wrong verdict leads to a range, not to a wrong commit.
+The first comparison, of good and bad, gives the change to find. A commit is bad if its ratio to the good one is beyond
+half of that change (in logarithms), and good if it is below. A commit that stays undecided, or cannot be built or run,
+is left out for a neighbour. The last comparison is of the first bad commit with the one before it, and must show the
+change too: so a wrong verdict leads to a range, not to a wrong commit.
 
-Launches go on until a verdict is certain at every look (stats/sequence.py). Each is wrong with ERROR over the most
-comparisons of the search, which is 0.4 % for 64 commits: so any is with 5 % at most.
+Each comparison makes launches until its verdict is certain (stats/sequence.py). The error of one is ERROR over the
+number of comparisons at most, 0.4 % for 64 commits: so a search has a wrong one with 5 % at most.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hockney.errors import HockneyError, UsageError, working
 from hockney.measure import interleave
@@ -34,16 +34,16 @@ from hockney.worker.commits import Builder, Repository
 ERROR = 0.05  # the chance that any verdict of a search is wrong
 MARGIN = 1.01  # a smaller ratio of good and bad is no change, as in all comparisons by launch pairs
 HALF = 0.5  # of the logarithm of the whole change: a commit beyond it is bad
-QUARTER = 0.25  # what the first bad commit must change by itself, since others may have a part
-_MORE = 6  # comparisons besides those that halve: of good and bad, of the pair at the end, and next to what is left out
+QUARTER = 0.25  # of the whole change: the least of the first bad commit by itself, since others may have a part
+_MORE = 6  # comparisons that do not halve: the first one, the last one, and those next to commits that are left out
 
 
 class LibraryUnusable(UsageError):
-    """What was built for a commit cannot be measured: it has no compiler wrapper, or no worker can be linked."""
+    """The build of a commit cannot be measured: it has no compiler wrapper, or no worker can be linked."""
 
 
 class TrialVerdict(enum.Enum):
-    """What a comparison says of its newer commit."""
+    """The verdict of a comparison on its newer commit."""
 
     BAD = "bad"
     GOOD = "good"
@@ -70,7 +70,7 @@ class Ending(enum.Enum):
     BETWEEN = "between"  # one of several, as others are undecided or cannot be built
     CONTRADICTED = "contradicted"  # the change does not show between the last good commit and the first bad one
     NO_CHANGE = "no change"
-    UNCERTAIN = "uncertain"  # the change of good and bad is not known well enough
+    UNCERTAIN = "uncertain"  # the interval of the whole change is too wide
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def search(repository: Repository, good: str, bad: str, judge: CommitJudge) -> B
     error, good_ones, first_bad, left_out = ERROR / most, [good], bad, set[str]()
 
     def choose(bad: str, good: Sequence[str]) -> Iterator[str]:
-        """The commit to try next, if one is left; the more were left out here, the farther away."""
+        """The commit to try next, if one is left; the farther away the more are left out here."""
         ranked = [commit for commit in repository.ranked(bad, good) if commit != bad]
         known = [commit for commit in ranked if commit not in left_out]
         if known:
@@ -158,7 +158,7 @@ def search(repository: Repository, good: str, bad: str, judge: CommitJudge) -> B
         return Bisection(Ending.BETWEEN, tuple(trials), (first_bad, *others))
     pair = (repository.parent(first_bad, good), first_bad)
     last = whole
-    if pair != (good, bad):  # else there is one commit; all others are measured again, even if they were compared so
+    if pair != (good, bad):  # else there is one commit only
         judge.prepare(pair, ())
         trials.append(last := judge(*pair, beyond(whole.ratio.value**QUARTER, error), again=True))
     if last.verdict is TrialVerdict.GOOD:
@@ -170,11 +170,15 @@ def search(repository: Repository, good: str, bad: str, judge: CommitJudge) -> B
 # ---- comparisons ----------------------------------------------------------------------------------------------------
 
 
+_Measured = tuple[list[float], Sequence[int], str | None]
+"""The ratios of the launch pairs, the two runs, and why a commit is skipped."""
+
+
 @dataclass
 class CommitJudge:
-    """Builds commits and compares them in alternation. Certain verdicts are kept in a file, so that a search can go on.
+    """Builds commits and compares them in alternation. Certain comparisons stay in the file `kept`, for a search again.
 
-    `plan_on`: the plan, of one point, that measures what is installed in a folder. `told` hears of each comparison.
+    `plan_on`: the plan, of one point, that measures what is installed in a folder. `told` is called with each trial.
     """
 
     builder: Builder
@@ -183,16 +187,16 @@ class CommitJudge:
     told: Callable[[Trial], None]
     kept: Path
     jobs: int = 1
-    _known: dict[tuple[str, str, bool], Trial] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):  # there is none, or it was damaged
-            rows = json.loads(self.kept.read_text(encoding="utf-8"))
-            trials = [(row.pop("again"), _trial_of(row)) for row in rows]
-            self._known = {(trial.base, trial.new, again): trial for again, trial in trials}
+    @functools.cached_property
+    def _known(self) -> dict[str, _Measured]:
+        """By the two commits, and whether they were compared again; empty without the file, or if it is damaged."""
+        with suppress(OSError, ValueError, TypeError):
+            return dict(json.loads(self.kept.read_text(encoding="utf-8")))
+        return {}
 
     def prepare(self, needed: Sequence[str], ahead: Iterable[str]) -> None:
-        """Build what is needed, and side by side with it others up to `jobs`. Nothing is built while jobs measure."""
+        """Build what is needed, and at the same time others, up to `jobs`. Nothing is built while jobs measure."""
         first = [commit for commit in needed if not self.builder.is_tried(commit)]
         queue = [*first, *itertools.islice(ahead, max(0, self.jobs - len(first)) if first else 0)]
         for begin in range(0, len(queue), self.jobs):
@@ -200,50 +204,40 @@ class CommitJudge:
 
     def __call__(self, base: str, new: str, rule: Rule, *, again: bool = False) -> Trial:
         """The verdict on a commit; with `again` not that of an earlier comparison of the same two."""
-        trial = self._known.get((base, new, again)) or self._measured(base, new, rule)
-        if trial.verdict in (TrialVerdict.GOOD, TrialVerdict.BAD):
-            self._known[base, new, again] = trial
-            rows = [
-                {**asdict(each), "verdict": each.verdict.value, "again": again}
-                for (_, _, again), each in self._known.items()
-            ]
-            self.kept.with_suffix(".new").write_text(json.dumps(rows), encoding="utf-8")
+        key = f"{base} {new} {again}"
+        ratios, runs, why = self._known.get(key) or self._measured(base, new, rule)
+        certain, known = rule(ratios) if ratios else None, interval(ratios) if ratios else None
+        verdict = TrialVerdict.SKIPPED if why else certain or TrialVerdict.UNDECIDED
+        if certain:
+            self._known[key] = ratios, runs, None
+            self.kept.with_suffix(".new").write_text(json.dumps(self._known), encoding="utf-8")
             self.kept.with_suffix(".new").replace(self.kept)
+        trial = Trial(base, new, verdict, known, tuple(runs), why)
         self.told(trial)
         return trial
 
-    def _measured(self, base: str, new: str, rule: Rule) -> Trial:
-        pair, variants, ratios = (base, new), list[Variant](), list[float]()
-
-        def skipped(commit: str, why: object, runs: tuple[int, ...] = ()) -> Trial:
-            return Trial(base, new, TrialVerdict.SKIPPED, runs=runs, reason=f"{commit[:10]}: {why}")
-
-        for commit in pair:
-            if (error := self.builder.error(commit)) is not None:
-                return skipped(commit, error)
+    def _measured(self, base: str, new: str, rule: Rule) -> _Measured:
+        variants, ratios = list[Variant](), list[float]()
+        for commit in (base, new):
+            why = self.builder.error(commit)
             try:
-                plan = self.plan_on(self.builder.prefix(commit))
+                variants += [] if why else [Variant(self.plan_on(self.builder.prefix(commit)))]
             except LibraryUnusable as unusable:
-                return skipped(commit, unusable)
-            variants.append(Variant(plan))
+                why = str(unusable)
+            if why:
+                return [], (), f"{commit[:10]}: {why}"
 
-        def decide(look: interleave.Look) -> Collection[interleave.Entry]:
-            ratios[:] = next(iter(look.ratios.values()), ())
-            return look.ratios if ratios and rule(ratios) else ()
+        def decide(known: Mapping[interleave.Entry, Sequence[float]]) -> Collection[interleave.Entry]:
+            ratios[:] = next(iter(known.values()), ())
+            return known if ratios and rule(ratios) else ()
 
         with working.get()(f"measuring {new[:10]} against {base[:10]}"):
             outcomes = interleave.measure(variants, self.lab, decide=decide)
-        runs = tuple(outcome.run_id for outcome in outcomes)
         if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
             raise HockneyError("stopped; the verdicts so far are kept: the same command continues")
-        for commit, run in zip(pair, runs, strict=True):
+        runs = tuple(outcome.run_id for outcome in outcomes)
+        for commit, run in zip((base, new), runs, strict=True):
             for row in self.lab.store.points(run):
                 if row.status is PointStatus.FAILED:
-                    return skipped(commit, row.reason, runs)
-        known = interval(ratios) if ratios else None
-        return Trial(base, new, (ratios and rule(ratios)) or TrialVerdict.UNDECIDED, known, runs)
-
-
-def _trial_of(row: dict[str, Any]) -> Trial:
-    ratio = row["ratio"] and Interval(**row["ratio"])
-    return Trial(**{**row, "verdict": TrialVerdict(row["verdict"]), "ratio": ratio, "runs": tuple(row["runs"])})
+                    return [], runs, f"{commit[:10]}: {row.reason}"
+        return ratios, runs, None

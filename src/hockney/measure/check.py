@@ -75,8 +75,7 @@ class Gate:
         """Whether a series is slower by far, or none needs another launch; those that have their answer do not."""
         answered = self.changes.keys() - self.open
         is_over = bool(self._far(EARLY_SHARE) - answered) or all(
-            change.point in answered or self._is_decided(change)
-            for change in self.compare(self.margin, EARLY_SHARE, 0)
+            change.point in answered or self._is_decided(change) for change in self.compare(self.margin, EARLY_SHARE, 0)
         )
         self.share = EARLY_SHARE if is_over else END_SHARE
         return is_over

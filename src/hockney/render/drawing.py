@@ -272,6 +272,10 @@ def _lines(plot: _Plot) -> Iterator[Mark]:
         yield Mark("line", at, color, 1.2 if line.kind == "reference" else 2.0, dash)
         if line.kind == "measured" and plot.y.axis.scale != "tail" and len(points) <= 100:
             yield from (Mark("dot", (each,), color, 2.6) for each in at)
+        ringed = {point for point, label in zip(line.points, line.labels, strict=False) if label}
+        yield from (
+            Mark("dot", (spot,), color, 5.5, is_hollow=True) for spot, p in zip(at, points, strict=True) if p in ringed
+        )
 
 
 def _stretches(points: Sequence[PointValues], axis: Axis) -> list[list[PointValues]]:

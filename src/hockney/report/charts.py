@@ -44,7 +44,7 @@ class Line:
     points: Sequence[PointValues]
     kind: Kind = "measured"
     transport: str | None = None
-    labels: tuple[str, ...] = ()  # the names of points that have one
+    labels: tuple[str, ...] = ()  # of points that have one, else empty; on a curve they have a ring
     color: int | None = None  # where neither its transport nor its number among the lines chooses it
     dash: str = ""  # of a further run
 
@@ -150,6 +150,7 @@ def interval_of(point: PointValues) -> tuple[float | None, float | None]:
 
 def chart_json(chart: Chart) -> dict[str, Any]:
     """A chart in the page's embedded form."""
+    number = round if chart.x.unit == "unix_s" else plain  # five digits of a date are a day
     return {
         "kind": chart.kind,
         "x": asdict(chart.x),
@@ -161,7 +162,7 @@ def chart_json(chart: Chart) -> dict[str, Any]:
                 "lines": [
                     {
                         **vars(line),
-                        "points": [[*map(plain, (*point[:2], *interval_of(point)))] for point in line.points],
+                        "points": [[number(p[0]), *map(plain, (p[1], *interval_of(p)))] for p in line.points],
                     }
                     for line in view.lines
                 ],

@@ -13,9 +13,9 @@ import math
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hockney.analysis.compare.differences import differences, renamed, unversioned
 from hockney.analysis.compare.drift import SHOWN_BY
@@ -48,6 +48,7 @@ class RunFigure:
     run: int
     started_unix_s: float
     time_ns: Estimate
+    bytes_per_s: Estimate | None
     scatter: float
     machine_ns: Mapping[str, float]
 
@@ -111,46 +112,61 @@ def history_of(store: Store, words: Sequence[str] = (), label: str | None = None
 
     Raises UsageError for words that select nothing, and HockneyError if there is one run only.
     """
-    seen: dict[_Key, list[_Seen]] = defaultdict(list)
+    points: set[Point] = set()
+
+    def is_asked(point: Point) -> bool:
+        points.add(point)
+        return selects(words, point)
+
     with store.snapshot():
-        runs = _chosen(store, label)
-        points: set[Point] = set()
-        for summary in runs:
-            run = Run(store, summary.id)
-            machine = fact(run.facts, "cpu.model"), run.facts.get("machine_id") or run.facts.get("hostname")
-            points.update(series.point for series in run.series)
-            versions = Counter(unversioned(name) for name in {series.point.transport for series in run.series})
-            for series in run.series:
-                if selects(words, series.point) and not (series.is_harness or series.is_exact):
-                    transport, *curve = curve_of(series.point)
-                    kind = unversioned(transport)
-                    name = kind if versions[kind] == 1 else transport
-                    seen[machine, (name, *curve), series.point.bytes] += _seen(series)  # type: ignore[index]
-        for word in words:
-            if not any(selects([word], point) for point in points):
-                raise unknown("pattern or size in these runs", word, sorted({point.pattern for point in points}))
-        tracks = tuple(_tracks({key: figures for key, figures in seen.items() if figures}))
-        if not tracks and not words:
-            raise HockneyError("no series of these runs was measured in one machine state: measure it for longer")
-        if not tracks:
-            raise UsageError(f"no series of these runs is of {' and '.join(words)}: leave one of them out")
-        return History(runs, tracks, tuple(_events(store, runs, tracks)))
+        runs = runs_with(store, label)
+        if not runs:
+            labels = {run.label: None for run in store.runs() if run.label}
+            if label is not None and label not in labels:
+                raise unknown("label", label, labels, listed_by=("hockney", "runs"))
+            raise UsageError(f"there are no measurements in {store.path} yet; make some", argv=("hockney", "quick"))
+        if len(runs) == 1:
+            only = f"run {runs[0].id} is the only one, and a history has several"
+            raise HockneyError(f"{only}: repeat it every night with `{runs[0].command}`")
+        made = history_over(store, runs, is_asked)
+    for word in words:
+        if not any(selects([word], point) for point in points):
+            raise unknown("pattern or size in these runs", word, sorted({point.pattern for point in points}))
+    if not made.tracks and not words:
+        raise HockneyError("no series of these runs was measured in one machine state: measure it for longer")
+    if not made.tracks:
+        raise UsageError(f"no series of these runs is of {' and '.join(words)}: leave one of them out")
+    return made
 
 
-def _chosen(store: Store, label: str | None) -> tuple[RunSummary, ...]:
+def runs_with(store: Store, label: str | None) -> tuple[RunSummary, ...]:
     """The runs with measurements by date, without those of compare --interleave, whose settings differ on purpose."""
     listed = [run for run in store.runs() if run.measured and run.status is not RunStatus.RUNNING]
-    labels = {run.label: None for run in listed if run.label}
-    if label is not None and label not in labels:
-        raise unknown("label", label, labels, listed_by=("hockney", "runs"))
     named = [run for run in listed if label in (None, run.label)]
     runs = [run for run in named if INTERLEAVED not in store.run(run.id).info.plan]
-    if not runs:
-        raise UsageError(f"there are no measurements in {store.path} yet; make some", argv=("hockney", "quick"))
-    if len(runs) == 1:
-        only = f"run {runs[0].id} is the only one, and a history has several"
-        raise HockneyError(f"{only}: repeat it every night with `{runs[0].command}`")
     return tuple(sorted(runs, key=lambda run: (run.started_unix_s, run.id)))
+
+
+def history_over(store: Store, runs: Sequence[RunSummary], is_asked: Callable[[Point], bool]) -> History:
+    """The history of the asked series over these runs, which are by date."""
+    seen: dict[_Key, list[_Seen]] = defaultdict(list)
+    for summary in runs:
+        run = Run(store, summary.id)
+        machine = machine_of(run.facts)
+        versions = Counter(unversioned(name) for name in {series.point.transport for series in run.series})
+        for series in run.series:
+            if is_asked(series.point) and not (series.is_harness or series.is_exact):
+                transport, *curve = curve_of(series.point)
+                kind = unversioned(transport)
+                name = kind if versions[kind] == 1 else transport
+                seen[machine, (name, *curve), series.point.bytes] += _seen(series)  # type: ignore[index]
+    tracks = tuple(_tracks({key: figures for key, figures in seen.items() if figures}))
+    return History(tuple(runs), tracks, tuple(_events(store, runs, tracks)))
+
+
+def machine_of(facts: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """The CPU model and the machine, as in Track."""
+    return fact(facts, "cpu.model"), facts.get("machine_id") or facts.get("hostname")
 
 
 def selects(words: Sequence[str], point: Point) -> bool:
@@ -182,7 +198,7 @@ def _seen(series: Series) -> Iterator[_Seen]:
         }
         is_known = figure.has_interval and figure.time.low > 0
         scatter = math.log(figure.time.high / figure.time.low) / _WIDTH if is_known else 0.0
-        of_run = RunFigure(run.id, run.info.started_unix_s, figure.time, scatter, machine)
+        of_run = RunFigure(run.id, run.info.started_unix_s, figure.time, figure.bytes_per_s, scatter, machine)
         state = State(figure.state, figure.floor_ns)
         reference = series.point.transport if state.is_reference else None
         yield _Seen(of_run, series.point, state, reference, figure.definition, figure.n_measurements)

@@ -19,6 +19,7 @@ from hockney.stats import CONFIDENCE, Estimate
 from hockney.units import counted, format_bytes, format_ns, percent_digits
 
 NOTES_MAX = 3  # on a screen
+_WORST_MAX = 20  # rows, of a check
 _REASONS: Mapping[str, str] = read_toml(Path(__file__).with_suffix(".toml"))["reason"]  # by the code
 
 
@@ -308,19 +309,33 @@ def caution(comparison: Comparison) -> str | None:
     return f"{why}: it may be drift.{confirm}"
 
 
-def comparison_document(comparison: Comparison, *, everything: bool) -> Iterator[Block]:
-    """The series of `compare`, as ranges of sizes, and notes; `everything`: all of both, each in full."""
-    columns: list[Column | str] = [
+def _columns(comparison: Comparison) -> list[Column | str]:
+    """The columns of rows."""
+    return [
         Column("series", wrap=True, key=True),
         Column("base", right=True, optional=True),
         Column("new", right=True, optional=True),
         Column("change" if comparison.has_no_verdict else "change (95 % CI)", wrap=True),
         "verdict",
     ]
+
+
+def worst_table(comparison: Comparison) -> Iterator[Block]:
+    """The ranges of a check, the worst first, and how many more there are."""
+    kinds, names = (Verdict.SLOWER, Verdict.INCONCLUSIVE, Verdict.SAME, Verdict.FASTER), names_of(comparison)
+    by_change = sorted(comparison.ranges, key=lambda alike: -(alike.ratio.value if alike.ratio else 0.0))
+    ranges = sorted(by_change, key=lambda alike: kinds.index(alike.verdict))
+    yield Table(_columns(comparison), [row(alike, comparison, names) for alike in ranges[:_WORST_MAX]])
+    if len(ranges) > _WORST_MAX:
+        yield Sentence(f"{len(ranges) - _WORST_MAX} more.")
+
+
+def comparison_document(comparison: Comparison, *, everything: bool) -> Iterator[Block]:
+    """The series of `compare`, as ranges of sizes, and notes; `everything`: all of both, each in full."""
     names = names_of(comparison)
     ranges = [each for each in comparison.ranges if everything or not each.first.has(ReasonCode.NO_COMMON_STATE)]
     rows = [row(alike, comparison, names) for alike in ranges]
-    yield Table(columns, rows, narrow=narrow_rows(ranges, comparison, names))
+    yield Table(_columns(comparison), rows, narrow=narrow_rows(ranges, comparison, names))
     said = [footer(comparison)] if ranges else []
     below = [note for note in notes(comparison, everything=everything, more="--all") if ranges or note != SHORT_NOTE]
     if everything:

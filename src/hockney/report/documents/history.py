@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hockney.analysis.compare.history import History, Track
-from hockney.analysis.compare.values import Comparison
+from hockney.analysis.compare.values import Comparison, Range
 from hockney.machine.facts import fact
 from hockney.report.document import Block, Column, Plot, Sentence, Table, Text
 from hockney.report.documents.comparison import (
@@ -42,8 +42,29 @@ def history_document(history: History) -> Iterator[Block]:
         yield Table(_COLUMNS, [row for event in history.events for row in _rows(event, history)])
         yield Sentence()
         yield from (Sentence(_differences(event)) for event in history.events)
-    yield from map(Text, filter(None, (_machine(history), _states(history), _dates(history))))
+    yield from map(Text, filter(None, (_machine(history), *_conditions(history))))
     yield Sentence(_summary(history))
+
+
+def chart_notes(history: History) -> list[str]:
+    """What a chart of a history has below it."""
+    return [*map(_differences, history.events), *_conditions(history), _summary(history)]
+
+
+def chart_labels(track: Track, history: History) -> dict[int, str]:
+    """The changes of a series, and what else differed, by the number of the first run after each."""
+    labels = {}
+    for change in track.fit.changes:
+        for event in history.events:
+            moved = tuple(each for each in event.changes if (each.point, each.shift) == (track.point, change.shift))
+            if moved:
+                size = change_text(Range(moved), by_factor=event.is_by_factor)
+                labels[track.runs[change.index].run] = f"{size}; {_differences(event)}"
+    return labels
+
+
+def _conditions(history: History) -> list[str]:
+    return [*filter(None, (_machines(history), _states(history), _dates(history)))]
 
 
 def is_long_enough(history: History) -> bool:
@@ -76,9 +97,8 @@ def _plot(track: Track) -> Plot:
 def _rows(event: Comparison, history: History) -> Iterator[list[str]]:
     """A row for each range of sizes that changed alike."""
     names, info = names_of(event), event.infos[1]
-    machines = {(track.cpu, track.machine) for track in history.tracks}
     known = ", ".join(filter(None, (info.facts.get("hostname"), fact(info.facts, "cpu.model"))))
-    where = f" ({known})" if known and len(machines) > 1 else ""
+    where = f" ({known})" if known and _machines(history) else ""
     for number, alike in enumerate(event.ranges):
         times = [times_text(alike, side) for side in (0, 1)]
         started = "" if number else local_time(info.started_unix_s)
@@ -101,6 +121,18 @@ def _machine(history: History) -> str:
         values = [run.machine_ns[what] for run in runs if what in run.machine_ns]
         ranges.append(f"{what} {' to '.join(dict.fromkeys(map(format_ns, (min(values), max(values)))))}")
     return f"The machine over these runs: {', '.join(ranges)}." if ranges else ""
+
+
+def _machines(history: History) -> str:
+    """The machines, where there are several, or one whose CPU or host got another name; else empty."""
+    runs: dict[tuple[str | None, str | None], set[int]] = {}
+    for track in history.tracks:
+        runs.setdefault((track.cpu, track.machine), set()).update(run.run for run in track.runs)
+    named = [
+        f"{cpu or 'unknown CPU'} in {(machine or 'unknown host')[:16]} ({counted(len(of_machine), 'run')})"
+        for (cpu, machine), of_machine in runs.items()
+    ]
+    return f"{len(named)} machines, each with series of its own: {listed(named)}." if len(named) > 1 else ""
 
 
 def _states(history: History) -> str:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hockney.analysis.compare.history import History, Track, history_over, machine_of, runs_with
 from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.archive import machines, reports
 from hockney.machine.files import rows_of
-from hockney.model import Measurement, Point, PointStatus, RunStatus
+from hockney.model import Measurement, Point, PointStatus
 from hockney.report.charts import Axis, Chart, Line, PointValues, View, bounds_of, chart
-from hockney.report.page.curves import curves_of
+from hockney.report.documents.history import chart_labels, chart_notes
 from hockney.report.page.material import Material
 from hockney.results.runs import Series
 from hockney.results.traits import transport_traits
@@ -201,23 +202,32 @@ def ranks_chart(material: Material) -> Chart:
 
 
 def history_chart(material: Material) -> Chart:
-    """A view for each figure that two runs or more with the label of the page's have."""
-    label, results = material.run.label, material.results
-    listed = results.runs() if label else ()
-    known = [each.id for each in listed if each.label == label and each.status is not RunStatus.RUNNING]
-    runs = [results.run(run_id) for run_id in known[-_RUNS_MAX:]]
-    curves = [(run.info.started_unix_s, curve) for run in runs for curve in curves_of(run) if curve.is_main]
+    """A view for each figure that two runs or more on this machine and with the label of the page's have."""
+    label, store = material.run.label, material.results.store
+    runs = runs_with(store, label)[-_RUNS_MAX:] if label else ()
+
+    def is_drawn(point: Point) -> bool:
+        return point.ranks == 2 and (point.pattern_text, point.bytes) in [named[:2] for named in _OVER_TIME]
+
+    history = history_over(store, runs, is_drawn)
+    here = [each for each in history.tracks if (each.cpu, each.machine) == machine_of(material.run.facts)]
     views = []
     for pattern, size, axis in _OVER_TIME:
-        lines: dict[str, list[PointValues]] = {}
-        for date, curve in curves:
-            figure = curve.times_ns.get(size) if axis is _TIME else curve.rate_at(size)
-            if (curve.pattern, curve.ranks) == (pattern, 2) and figure is not None:
-                lines.setdefault(curve.transport, []).append((date, *bounds_of(figure)))
-        if any(len(points) > 1 for points in lines.values()):
-            of_view = [Line(material.name_of(name), points, transport=name) for name, points in lines.items()]
-            views.append(View(f"{axis.title} of {pattern}, {format_bytes(size)}", of_view, y=axis))
-    return chart("history", "lines", Axis("", "unix_s", "time"), _TIME, views, runs=len(runs), label=label)
+        tracks = [track for track in here if (track.point.pattern_text, track.point.bytes) == (pattern, size)]
+        lines = [_over_time(material.name_of(each.point.transport), each, axis, history) for each in tracks]
+        if any(len(line.points) > 1 for line in lines):
+            views.append(View(f"{axis.title} of {pattern}, {format_bytes(size)}", lines, y=axis))
+    notes = ". ".join(note.rstrip(".") for note in chart_notes(history)) if views else ""
+    x = Axis("", "unix_s", "time")
+    return chart("history", "lines", x, _TIME, views, runs=len(runs), label=label, notes=notes)
+
+
+def _over_time(name: str, track: Track, axis: Axis, history: History) -> Line:
+    figures = ((run, run.time_ns if axis is _TIME else run.bytes_per_s) for run in track.runs)
+    points = {run.run: (run.started_unix_s, *bounds_of(figure)) for run, figure in figures if figure}
+    known = chart_labels(track, history)
+    labels = tuple(known.get(run, "") for run in points)
+    return Line(name, list(points.values()), transport=track.point.transport, labels=labels)
 
 
 # ---- machines of the archive -----------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ const UNIT_TEXT = {
   "share": (value) => `${(100 * value).toFixed(0)} %`,
   "percentile": percentileText,
   "ratio": (value) => `×${parseFloat(value.toPrecision(3))}`,
-  "unix_s": (value) => new Date(value * 1000).toISOString().slice(0, 16).replace("T", " "),
+  "unix_s": (value) => new Date(value * 1000).toLocaleString("sv-SE").slice(0, 16), // 2026-11-28 03:30, as the axis in local time
   "": plainNumber,
 };
 

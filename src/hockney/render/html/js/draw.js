@@ -14,7 +14,7 @@ function placed(axis, value) {
   if (axis.scale === "log10") return Math.log10(value);
   if (axis.scale === "log2") return Math.log2(value);
   if (axis.scale === "tail") return tail(value);
-  return value;
+  return axis.scale === "time" ? 1000 * value : value; // ECharts counts milliseconds
 }
 function unplaced(axis, place) {
   if (axis.scale === "log10") return 10 ** place;
@@ -145,6 +145,11 @@ function hollow(ink) {
   return { color: theme().paper, borderColor: ink, borderWidth: 2, opacity: 1 };
 }
 
+// Of a point of a curve that has a label.
+function ring(text, ink) {
+  return text ? { text, symbol: "circle", symbolSize: 14, itemStyle: hollow(ink) } : {};
+}
+
 // A model's line is dashed.
 function labelOf(line) {
   return line.name.replace(/, model$/, "");
@@ -156,8 +161,8 @@ function lineSeries(chart, line, place, edge, width, isAlone) {
   const isReference = line.kind === "reference";
   const ink = isReference ? theme().soft : style.color;
   const points = line.points
-    .filter(([x, y]) => isDrawable(chart.x, x) && isDrawable(chart.y, y))
-    .map((point) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line }));
+    .map((point, number) => ({ value: [placed(chart.x, point[0]), placed(chart.y, point[1])], point, line, ...ring(line.labels[number], ink) }))
+    .filter(({ point }) => isDrawable(chart.x, point[0]) && isDrawable(chart.y, point[1]));
   if (!points.length) return [];
   const thickness = place === 0 && !isAlone && chart.y.scale !== "tail" ? 4.5 : 2; // of the first, so that it is seen below another that takes as long
   return [
@@ -322,6 +327,7 @@ function tip(chart, names, note) {
     }
     box.append(table);
     if (ordered.length > ROWS_MAX) box.append(element("p", { class: "foot" }, `and ${ordered.length - ROWS_MAX} more`));
+    for (const { data: { text, line } } of chart.kind === "lines" ? ordered : []) if (text) box.append(element("p", { class: "foot" }, `${line.name}: ${text}`));
     if (note) box.append(element("p", { class: "foot" }, note));
     return box;
   };
@@ -442,7 +448,7 @@ function tableOf(chart, view) {
     const at = isBar(chart) ? view.names[point[1]] : UNIT_TEXT[x.unit](point[0]);
     const value = isBar(chart) ? point[0] : point[1];
     const text = UNIT_TEXT[y.unit];
-    const name = line.labels.length ? `${line.name}, ${line.labels[number]}` : line.name;
+    const name = line.labels[number] ? `${line.name}, ${line.labels[number]}` : line.name;
     return [name, at, text(value), point[2] === null ? NO_TEXT : text(point[2]), point[3] === null ? NO_TEXT : text(point[3])];
   }));
   const quantity = { "ns": "time", "bytes/s": "rate", "share": "share" };
