@@ -25,6 +25,7 @@ from hockney.cli import check, execute
 from hockney.cli.junit import reported, write_junit
 from hockney.cli.verdicts import report_of
 from hockney.errors import Fix
+from hockney.render.markdown import markdown
 from hockney.results.store import Store
 from hockney.stats.shift import Shift
 
@@ -93,6 +94,18 @@ def test_screen(name: str, snapshot: SnapshotAssertion) -> None:
     assert "\n".join(lines) == snapshot
     others = [same for same in SCREENS[name].ranges if same.verdict is not Verdict.SAME]
     assert len(lines) <= len(others) + 5
+
+
+def test_the_markdown_is_a_table_of_the_worst_series_and_the_summary() -> None:
+    one, two = (series(0, 1.3, Verdict.SLOWER, pattern=name) for name in ("one", "two"))
+    slower = one, replace(two, shift=Shift(2.0, 1.9, 2.1, 0.95, 6, 6))
+    few = series(0, 1.3, Verdict.INCONCLUSIVE, Reason(ReasonCode.FEW_LAUNCHES, FEW), pattern="three")
+    text = markdown(report_of(checked(*(series(0, 1.02, pattern=f"fine{n}") for n in range(30)), few, *slower)).blocks)
+    _, _, *rows = (line for line in text.splitlines() if line.startswith("|"))
+    assert [row.split()[1] for row in rows[:4]] == ["two", "one", "three", "fine0"]
+    assert len(rows) == 20
+    assert "\n13 more.\n" in text
+    assert text.splitlines()[-1].startswith("2 slower, 30 ok, 1 inconclusive: run 7 against run 3")
 
 
 @pytest.mark.parametrize(

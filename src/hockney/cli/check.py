@@ -85,5 +85,5 @@ def check(
         if junit is not None:
             write_junit(junit, report.title, report.cases)
         if markdown is not None:
-            markdown.write_text(as_markdown([*report.table, *map(Sentence, report.lines)]), encoding="utf-8")
+            markdown.write_text(as_markdown(report.blocks or map(Sentence, report.lines)), encoding="utf-8")
     return report.code

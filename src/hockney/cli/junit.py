@@ -33,7 +33,7 @@ class JUnitCase:
 
 @dataclass(frozen=True)
 class JUnitReport:
-    """The result of a check: its lines, its JSON, its cases for JUnit, and its table, if it has one."""
+    """The result of a check: its lines, its JSON, its cases for JUnit; `blocks`: its lines with a table."""
 
     title: str
     run_id: int
@@ -41,7 +41,7 @@ class JUnitReport:
     lines: Sequence[str]
     document: dict[str, Any]
     cases: Sequence[JUnitCase]
-    table: Sequence[Block] = ()
+    blocks: Sequence[Block] = ()
 
 
 @contextlib.contextmanager

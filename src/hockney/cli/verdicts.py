@@ -19,6 +19,7 @@ from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
+from hockney.report.document import Sentence
 from hockney.report.documents.comparison import (
     NOTES_MAX,
     bound_text,
@@ -85,19 +86,18 @@ def report_of(comparison: Comparison, sampled_s: Mapping[Point, float] = Mapping
     is_open = comparison.counts[Verdict.INCONCLUSIVE] or comparison.only_base or comparison.other_cpu
     code = ExitCode.WORSE if comparison.counts[Verdict.SLOWER] else ExitCode.INCOMPLETE if is_open else ExitCode.DONE
     failing = [alike for alike in comparison.ranges if alike.verdict in _JUNIT_KINDS]
-    lines = range_sentences(failing, comparison)
-    lines += [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
+    below = [f"inconclusive: {_other_cpu_sentence(comparison)}"] if comparison.other_cpu else []
     is_changed = any(each.what.startswith(VARIABLE) for each in comparison.differences)
-    lines += notes(comparison)[: NOTES_MAX if code != ExitCode.DONE else is_changed]
+    below += [*notes(comparison)[: NOTES_MAX if code != ExitCode.DONE else is_changed], _summary(comparison)]
     document = {"judged_again": comparison.judged_again, "may_hide": _hidden_json(comparison)}
     return JUnitReport(
         f"hockney check against run {comparison.base}",
         comparison.new,
         code,
-        [*lines, _summary(comparison)],
+        [*range_sentences(failing, comparison), *below],
         {**document, **comparison_json(comparison)},
         _cases(comparison, sampled_s),
-        list(worst_table(comparison)),
+        [*worst_table(comparison), *map(Sentence, below)],
     )
 
 

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from tests.analysis.compare.nights import DAY_S, FIRST_S, step_of_tcp
 from tests.report.html.made import store_made, write_large_page
 
 from hockney.cli import execute
 from hockney.report.words import figure_text
+from hockney.results.store import Store
 from hockney.stats.interval import Estimate
 from hockney.units import format_ns
 
@@ -145,6 +147,22 @@ def test_transports_states_and_patterns_are_switched(browser: Browser, page_file
     for box in controls.locator("fieldset").first.get_by_role("checkbox").all():
         box.uncheck()
     assert names_drawn(page) == set()
+
+
+def test_changes_over_time_are_rings_that_say_what_differed(browser: Browser, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        step_of_tcp(store, label="nightly")
+    assert execute(["report", "last", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path / "r.db")]) == 0
+    page, seen = opened(browser, tmp_path / "r.html")
+    chart = "drawn.get(document.querySelector('[data-chart=history]')).chart"
+    number = page.evaluate(f"{chart}.getOption().series.findIndex(each => each.name === 'tcp')")
+    points = page.evaluate(f"{chart}.getOption().series[{number}].data")
+    assert [point["value"][0] for point in points] == [1000 * (FIRST_S + night * DAY_S) for night in range(20)]
+    assert [place for place, point in enumerate(points) if point.get("text")] == [10]
+    page.evaluate(f"{chart}.dispatchAction({{type: 'showTip', seriesIndex: {number}, dataIndex: 10}})")
+    text = page.locator("[data-chart=history] .tip").inner_text()
+    assert re.search(r"tcp: \+2\d\.\d % .*, run 10 -> run 11: kernel: Linux 6.1 -> Linux 6.6", text)
+    assert seen.messages == []
 
 
 def test_memcpy_is_a_reference_of_both_quantities_and_a_separate_curve(browser: Browser, page_file: Path) -> None:

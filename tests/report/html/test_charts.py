@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.analysis.compare.nights import DAY_S, FACTS, FIRST_S, TCP, night, slower, step_of_tcp
 from tests.analysis.health.made import store_health
 from tests.builders import run_sql, set_columns
 from tests.report.cells import about
@@ -16,7 +18,8 @@ from tests.report.runs import Made, options, store_run
 from hockney.analysis.health import health_of
 from hockney.errors import DamagedRowWarning
 from hockney.model import Point
-from hockney.report.charts import View
+from hockney.render.drawing import drawn_view
+from hockney.report.charts import View, chart_json
 from hockney.report.documents.pairs import host_values
 from hockney.report.page.material import material_of
 from hockney.report.page.views import cpu_chart, distribution_chart, history_chart, layers_chart, ranks_chart
@@ -148,6 +151,32 @@ def test_a_run_that_is_being_measured_is_not_in_the_history_yet(tmp_path: Path) 
     with alone(tmp_path / "r.db", 2), open_results(tmp_path / "r.db") as results:
         (view,) = history_chart(material_of(results, results.run(), [])).views
     assert [point[0] for point in view.lines[0].points] == [1000.0, 3000.0]
+
+
+def test_changes_of_the_history_are_labelled_and_ringed_at_their_dates(tmp_path: Path) -> None:
+    """A new kernel after ten nights; another machine with the same label has no change, and is not drawn."""
+    with Store.open(tmp_path / "r.db") as store:
+        for number in range(8):
+            night(store, number, slower([TCP], 3.0), label="nightly", facts={**FACTS, "hostname": "there"})
+        step_of_tcp(store, label="nightly")
+    with open_results(tmp_path / "r.db") as results:
+        chart = history_chart(material_of(results, results.run(), []))
+    (view,) = chart.views
+    lines = {line.name: line for line in view.lines}
+    (label,) = filter(None, lines["tcp"].labels)
+    told = (
+        r"\+2\d\.\d % \(\+1\d to \+2\d\); 20\d\d-\d\d-\d\d \d\d:\d\d, run 18 -> run 19: kernel: Linux 6.1 -> Linux 6.6"
+    )
+    assert re.fullmatch(told, label)
+    assert lines["tcp"].labels[10] == label
+    assert not any(lines["shm"].labels)
+    assert "run 18 -> run 19: kernel: Linux 6.1 -> Linux 6.6. 2 machines, each with series of its own: " in chart.note
+    assert "1 change in 1 of 4 series over 28 runs" in chart.note
+    for line in chart_json(chart)["views"][0]["lines"]:
+        assert [point[0] for point in line["points"]] == [FIRST_S + number * DAY_S for number in range(20)]
+    dots = [mark for mark in drawn_view(chart, view, {"tcp": 1}).marks if mark.kind == "dot"]
+    (ring,) = (mark for mark in dots if mark.is_hollow)
+    assert ring.points == [mark.points for mark in dots if mark.color == "c1"][10]
 
 
 def test_a_label_of_one_run_has_no_history(tmp_path: Path) -> None:
