@@ -31,7 +31,7 @@ from hockney.stats.shift import Shift
 
 FEW = {"base": 6, "new": 2, "needed": 3, "runs": (3, 7)}
 
-APART = Reason(ReasonCode.NO_COMMON_STATE, {"base": ["near"], "new": ["far", "far, contended"], "runs": (3, 7)})
+OTHER_STATES = Reason(ReasonCode.NO_COMMON_STATE, {"base": ["near"], "new": ["far", "far, contended"], "runs": (3, 7)})
 
 
 def series(number: int, high: float, verdict: Verdict = Verdict.SAME, *reasons: Reason, **point: Any) -> SeriesChange:
@@ -58,12 +58,12 @@ SCREENS = {
     "within the limit": fine(1.02, 1.05),
     "nothing decided": checked(series(0, 1.2, Verdict.INCONCLUSIVE, Reason(ReasonCode.FEW_LAUNCHES, FEW))),
     "no common state": checked(
-        *(series(number, 1.0, Verdict.INCONCLUSIVE, APART) for number in (0, 2, 4)),
+        *(series(number, 1.0, Verdict.INCONCLUSIVE, OTHER_STATES) for number in (0, 2, 4)),
         series(
             0,
             1.0,
             Verdict.INCONCLUSIVE,
-            replace(APART, facts={**APART.facts, "base": ["far"], "new": ["near"]}),
+            replace(OTHER_STATES, facts={**OTHER_STATES.facts, "base": ["far"], "new": ["near"]}),
             pattern="ring",
         ),
         series(1, 1.02),
@@ -131,7 +131,7 @@ HOST = Difference("host", "there", "here")
 
 
 @pytest.mark.parametrize(
-    ("verdict", "differences", "told"),
+    ("verdict", "differences", "line"),
     [
         (Verdict.SAME, (HOST,), None),
         (Verdict.SAME, (VARIABLE, HOST), "changed: variable OMPI_MCA_btl: not set -> tcp,self; host: there -> here"),
@@ -140,10 +140,10 @@ HOST = Difference("host", "there", "here")
     ],
 )
 def test_a_changed_variable_is_printed_even_if_nothing_is_slower(
-    verdict: Verdict, differences: tuple[Difference, ...], told: str | None
+    verdict: Verdict, differences: tuple[Difference, ...], line: str | None
 ) -> None:
     report = report_of(checked(series(0, 1.02, verdict), differences=differences))
-    assert [line for line in report.lines if line.startswith("changed: ")] == ([told] if told else [])
+    assert [each for each in report.lines if each.startswith("changed: ")] == ([line] if line else [])
     assert report.document["differences"] == differences
 
 
@@ -166,7 +166,7 @@ def test_the_last_line_counts_what_is_slower_fine_and_inconclusive() -> None:
 
 
 def test_the_report_counts_its_cases_by_kind(tmp_path: Path) -> None:
-    """What is only in the baseline, and a baseline from another CPU, are skipped tests."""
+    """Series of the baseline alone, and a baseline from a different CPU, are skipped tests."""
     verdicts = [Verdict.SLOWER, Verdict.FASTER, Verdict.SAME, Verdict.INCONCLUSIVE]
     report = report_of(
         checked(
@@ -204,7 +204,7 @@ def test_the_largest_slowdown_that_may_hide_is_in_the_document() -> None:
     assert (hidden["ratio"], hidden["point"].bytes) == (1.202, 2048)
 
 
-def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> None:
+def test_the_names_of_tests_do_not_depend_on_verdicts(tmp_path: Path) -> None:
     well = fine(1.02, 1.03, 1.04)
     slow = tuple(replace(change, verdict=Verdict.SLOWER) for change in well.changes[1:])
     worse = replace(
@@ -230,13 +230,13 @@ def test_each_series_is_a_test_whose_name_no_verdict_changes(tmp_path: Path) -> 
 
 
 def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
-    """Under any load of this machine, nothing here takes a thousand times as long."""
+    """No load makes anything here a thousand times slower."""
     options = ("--bytes", "8,64", "--time", "300ms", "--launches", "5", "--label", "base")
     measured = call_here(tmp_path, "run", "pingpong", "-t", "shm", *options)
     assert measured.returncode in (0, 3), measured.stderr  # 3: no interval in so little time
     again = ("--max-slowdown", "100000%", "--patience", "1s", "--junit", "j.xml", "--json")
     done = call_here(tmp_path, "check", "--baseline", "base", *again)
-    assert done.stderr.count("ranks on CPUs") == 1  # said once, however many launches
+    assert done.stderr.count("ranks on CPUs") == 1  # once for all launches
     assert done.stderr.count("until each series has a verdict or for ") == 1
     document = json.loads(done.stdout)
     assert document["format"] == "hockney-check"
@@ -247,7 +247,7 @@ def test_command_on_an_unchanged_machine(tmp_path: Path) -> None:
     assert int(suite.get("tests") or 0) == len(list(suite.iter("testcase"))) == len(document["series"])
 
 
-def test_command_prints_what_the_baseline_could_not_decide(tmp_path: Path) -> None:
+def test_command_prints_failures_of_the_baseline(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve("shm", (8,)), failed={make_point(64): "rank 1\x07 hung"})
         set_columns(opened.db, "run", "plan = ?", json.dumps(delayed.plan("shm", time_s=0.3).as_json()))
@@ -263,7 +263,7 @@ def test_command_refuses_an_unusable_baseline_in_a_sentence(tmp_path: Path) -> N
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(sizes=(8,)), launches=1, label="single")
         add_run(opened, {}, failed={make_point(8): "rank 1 hung"}, label="failed")
-        add_run(opened, curve(sizes=(8,)), label="old")  # its plan has nothing but a precision
+        add_run(opened, curve(sizes=(8,)), label="old")  # its plan has only a precision
     for label, said in (
         ("single", "with 6 launches: `hockney run quick --launches 6 --label single`"),
         ("failed", "run 2 can't be a baseline: none of its points has samples"),
@@ -278,7 +278,7 @@ def test_command_refuses_an_unusable_baseline_in_a_sentence(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("content", [None, b"", b"no database", b"SQLite format 3\0" + bytes(5000)])
 def test_command_without_a_usable_results_file_has_measured_nothing(tmp_path: Path, content: bytes | None) -> None:
-    """A script would take 3 for noise."""
+    """To a script, exit code 3 would mean noise."""
     if content is not None:
         (tmp_path / "results.db").write_bytes(content)
     done = call_here(tmp_path, "check", "--baseline", "base")
@@ -304,7 +304,7 @@ def test_command_leaves_no_report_of_an_earlier_check(tmp_path: Path, arguments:
 @pytest.mark.parametrize(
     "name", ["expect.toml", "sub/../expect.toml", "results.db", "other.db", "linked.db", "none.db"]
 )
-def test_command_writes_its_report_over_nothing_that_it_needs(tmp_path: Path, name: str) -> None:
+def test_command_does_not_overwrite_its_inputs_with_the_report(tmp_path: Path, name: str) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "linked.db").symlink_to("results.db")
     files = [tmp_path / file for file in ("expect.toml", "results.db", "other.db")]
@@ -318,7 +318,7 @@ def test_command_writes_its_report_over_nothing_that_it_needs(tmp_path: Path, na
     assert not (tmp_path / "none.db").exists()
 
 
-def test_a_check_that_is_killed_leaves_a_report_that_says_so(tmp_path: Path) -> None:
+def test_the_report_of_a_killed_check_says_so(tmp_path: Path) -> None:
     def message() -> str:
         (error,) = ET.parse(tmp_path / "j.xml").getroot().iter("error")
         return error.get("message") or ""
@@ -339,7 +339,7 @@ needs_full = pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """With a run that takes 1 us, and expectations that it keeps and misses."""
+    """With a run that takes 1 us, and limits that it meets and misses."""
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve())
     for name, limit in (("kept", "1 s"), ("missed", "1 ns")):

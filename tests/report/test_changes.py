@@ -46,7 +46,7 @@ def test_a_range_has_the_median_change_and_the_widest_bounds(
 
 
 def moved(*ratios: tuple[float, float, float]) -> tuple[SeriesChange, ...]:
-    """One size after the other, each with its ratio and interval."""
+    """A series for each ratio with its interval, at sizes from 8 B on."""
     return tuple(
         SeriesChange(make_point(8 << place), Verdict.SLOWER, shift=Shift(*ratio, 0.95, 5, 5))
         for place, ratio in enumerate(ratios)
@@ -65,12 +65,12 @@ def moved(*ratios: tuple[float, float, float]) -> tuple[SeriesChange, ...]:
     ],
 )
 def test_all_changes_of_a_comparison_have_one_unit(ratio: tuple[float, float, float], by_factor: bool) -> None:
-    """Also of a series that changed little, and in the summary; on a model without noise, too."""
+    """Also a small change, the summary, and a change on a model without noise."""
     exact = SeriesChange(make_point(pattern="ring"), Verdict.SLOWER, shift=Shift(1.3, 1.3, 1.3, 1.0, 1, 1))
     comparison = compared(*moved((1.1, 1.02, 1.2), ratio), exact)
     assert comparison.is_by_factor is by_factor
-    told = [*(row(alike, comparison, {})[3] for alike in comparison.ranges), counts_text(compared(*moved(ratio)))]
-    assert [("%" in text, "x" in text) for text in told] == [(not by_factor, by_factor)] * len(told)
+    texts = [*(row(alike, comparison, {})[3] for alike in comparison.ranges), counts_text(compared(*moved(ratio)))]
+    assert [("%" in text, "x" in text) for text in texts] == [(not by_factor, by_factor)] * len(texts)
 
 
 def compared(*changes: SeriesChange, **more: Any) -> Comparison:
@@ -138,7 +138,7 @@ def test_a_bound_has_three_digits(by: float, digits: str) -> None:
 
 
 JOINED = "In rows of several sizes: the median change, the outermost interval."
-APART = "Changes leave out extreme launches, base and new do not."
+EXTREMES = "Changes leave out extreme launches, base and new do not."
 
 
 @pytest.mark.parametrize(
@@ -156,21 +156,21 @@ APART = "Changes leave out extreme launches, base and new do not."
             [replace(same(1.02, pattern=f"p{n}"), states=(name, name)) for n, name in enumerate("abca")],
             "Machine state: a (2 series); b (1 series); …",
         ),
-        ([replace(same(1.02), base_ns=100.0, new_ns=103.0)], APART),
-        ([replace(same(1.02), base_ns=100.0, new_ns=95.0)], APART),
+        ([replace(same(1.02), base_ns=100.0, new_ns=103.0)], EXTREMES),
+        ([replace(same(1.02), base_ns=100.0, new_ns=95.0)], EXTREMES),
         ([replace(same(1.02), base_ns=100.0, new_ns=101.0)], ""),
         ([replace(same(1.02), base_ns=100.0)], ""),
         ([SeriesChange(make_point(8 << n), Verdict.SAME, shift=Shift(1.0, 1.0, 1.0, 1.0, 1, 1)) for n in (0, 1)], ""),
     ],
 )
-def test_the_foot_of_the_table_says_what_its_rows_are_of(changes: list[SeriesChange], text: str) -> None:
+def test_the_footer_explains_joined_rows_states_and_extreme_launches(changes: list[SeriesChange], text: str) -> None:
     assert footer(compared(*changes)) == text
 
 
-def test_changes_of_an_alternation_are_of_rounds_that_measured_both() -> None:
-    apart = replace(compared(replace(same(1.02), base_ns=100.0, new_ns=103.0)), interleaved=True)
-    assert footer(apart).startswith("Changes compare both sides round by round")
-    assert footer(replace(apart, changes=(same(1.02),))) == ""
+def test_the_footer_of_an_alternation_says_that_changes_are_by_round() -> None:
+    alternated = replace(compared(replace(same(1.02), base_ns=100.0, new_ns=103.0)), interleaved=True)
+    assert footer(alternated).startswith("Changes compare both sides round by round")
+    assert footer(replace(alternated, changes=(same(1.02),))) == ""
 
 
 def test_without_noise_equal_series_are_within_the_margin() -> None:
@@ -178,14 +178,14 @@ def test_without_noise_equal_series_are_within_the_margin() -> None:
     assert counts_text(compared(exact, margin=1.0)) == "New is equal at 8 B"
 
 
-def test_one_size_that_moved_has_its_change() -> None:
+def test_the_summary_has_the_change_of_a_single_size() -> None:
     slow = SeriesChange(make_point(4096), Verdict.SLOWER, shift=Shift(1.25, 1.2, 1.3, 0.95, 6, 6))
     text = "New is slower at 4 KiB (+25.0 %), equal at 2 sizes (a difference above 5 % would have shown)"
     assert counts_text(compared(slow, same(1.0), same(1.0))) == text
 
 
 @pytest.mark.parametrize(("transports", "more"), [(3, ""), (4, ", …")])
-def test_three_curves_are_named_of_those_in_one_run_only(transports: int, more: str) -> None:
+def test_the_first_three_curves_of_one_run_only_are_named(transports: int, more: str) -> None:
     points = [make_point(size, f"t{place}") for place in range(transports) for size in (8, 64)]
     named = ", ".join(f"pingpong on t{place}" for place in range(3))
     assert only_in_sentence(3, points) == f"only in run 3: {2 * transports} series ({named}{more})"
@@ -237,7 +237,7 @@ def test_three_differences_are_named_and_the_others_counted(count: int, more: in
     ("limit", "verdict", "is_named"),
     [("a_limit", Verdict.SLOWER, True), ("a_limit", Verdict.SAME, False), (None, Verdict.SLOWER, False)],
 )
-def test_the_limit_below_a_range_is_named_where_it_moved(limit: str | None, verdict: Verdict, is_named: bool) -> None:
+def test_a_documented_limit_is_named_if_the_range_changed(limit: str | None, verdict: Verdict, is_named: bool) -> None:
     text = protocol_text(Range((SeriesChange(make_point(), verdict),), limit))
     assert (text is not None and "a_limit" in text) == is_named
     assert is_named or text is None

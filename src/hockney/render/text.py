@@ -1,7 +1,7 @@
-"""Documents as text: tables and colours on a terminal, aligned plain text in a pipe.
+"""Prints documents: tables and colours on a terminal, aligned plain text in a pipe.
 
-Plain text has no box characters and no escape codes. In a pipe a table row is one line, so that grep and awk can read
-it, unless COLUMNS sets a width.
+Plain text has no box characters and no escape codes. In a pipe a table row is one line for grep and awk, unless COLUMNS
+sets a width.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from hockney.report.document import (
 from hockney.units import counted, printable
 
 _CUT = " …"
-_WIDTH = 100  # columns: `lines_max` counts lines of this width
-_FIGURES_MAX = 8  # ends of a matrix: a larger one is a heat map
+_WIDTH = 100  # columns of a line that `lines_max` counts
+_FIGURES_MAX = 8  # rows of a matrix of figures; a larger one is a heat map
 _STYLES: dict[Tone, dict[str, Any]] = {
     "strong": {"bold": True},
     "quiet": {"dim": True},
@@ -49,7 +49,7 @@ _STYLES: dict[Tone, dict[str, Any]] = {
 
 
 def show(document: Document | Iterable[Block]) -> None:
-    """Print a document, in at most `lines_max` lines if it has that limit."""
+    """Print a document, in at most `lines_max` lines if it has this limit."""
     if not isinstance(document, Document):
         document = Document(tuple(document))
     write = print if is_colored() else print_line
@@ -63,7 +63,7 @@ def say(text: str) -> None:
 
 
 def fit(document: Document) -> list[list[str]]:
-    """The lines of each block that is shown; if they are too many, blocks with the highest priority are left out."""
+    """The lines of each block; blocks with the highest priority are left out until all lines fit."""
     shown = [(block, _lines(block, is_first=number == 0)) for number, block in enumerate(document.blocks)]
     left_out: list[Block] = []
     if document.lines_max is not None:
@@ -89,7 +89,7 @@ def _more_lines(block: More, counts: Counter[str], *, is_cut: bool) -> list[str]
 
 
 def _lines(block: Block, *, is_first: bool = False) -> list[str]:
-    """The lines of a block on the screen; a title has a blank line above unless it is the first block."""
+    """The lines of a block; a title has a blank line above unless it is the first block."""
     match block:
         case Title(text=text, beside=beside):
             return [""] * (not is_first) + _title(text, beside)
@@ -157,5 +157,5 @@ def _styled(lines: Sequence[str], tone: Tone = "") -> list[str]:
 
 
 def style(text: str, tone: Tone) -> str:
-    """The text in the style of a tone, where there are colours."""
+    """The text in the style of a tone; plain text if the output has no colours."""
     return click.style(text, **_STYLES[tone]) if tone and text and is_colored() else text
