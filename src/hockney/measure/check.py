@@ -1,14 +1,10 @@
 """Finds series that became slower: measures a baseline's plan again, in short launches, until the answer is certain.
 
-After 3, 6, 12 … launches the check ends if a series is slower by far (by more than 30 % beyond the limit, which drift
-hardly ever explains), or every one fine with its whole interval. Else it goes on to the end of its time, and where none
-is slower and some are inconclusive, of its patience. A slowdown that is not by far counts only at these two ends, and
-only if the later half of the launches shows it too: other load comes and goes within seconds.
-
-The error of all looks together is 5 %: each early one has a fiftieth of it, either end two fifths (J. L. Haybittle,
-Brit. J. Radiol. 44, 1971). All launches run the whole plan, like the baseline: other load affects a series, especially
-if ranks sleep while they wait. A series that misses a limit of a file is measured once more and judged by all its
-measurements.
+docs/checking.md says when it ends. A slowdown that is not by far (30 % beyond the limit, which drift hardly ever
+explains) counts only at the ends of time and patience, and only if the later half of the launches shows it too: other
+load comes and goes within seconds. The error of all looks together is 5 %: each early one has a fiftieth of it, either
+end two fifths (J. L. Haybittle, Brit. J. Radiol. 44, 1971). All launches run the whole plan, like the baseline: other
+load affects a series, especially if ranks sleep while they wait.
 """
 
 from __future__ import annotations

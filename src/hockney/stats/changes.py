@@ -1,14 +1,12 @@
-"""Change points of a series of runs: where its level moved and stayed, unlike on single bad runs.
+"""Change points of a series of runs: where its level changed and stayed, unlike single bad runs (docs/methods.md).
 
 Levels are fitted with a bounded loss and a penalty for each change, exactly, over all levels (P. Fearnhead, G. Rigaill,
-Changepoint Detection in the Presence of Outliers, JASA 114, 2019; the recursion over levels: R. Maidstone, T. Hocking,
-G. Rigaill, P. Fearnhead, On Optimal Multiple Changepoint Algorithms for Large Data, Stat. Comput. 27, 2017). A run
-adds at most `_BOUND` squared to the loss, so a new level needs more than `_PENALTY` / `_BOUND` squared runs near it:
-four at the end of the series, eight inside it. Neighbouring runs resemble each other, which the fit does not know:
-changes of less than `_LEAST` deviations are merged.
+Changepoint Detection in the Presence of Outliers, JASA 114, 2019; the recursion over levels: R. Maidstone et al., On
+Optimal Multiple Changepoint Algorithms for Large Data, Stat. Comput. 27, 2017). A new level needs more than
+`_PENALTY` / `_BOUND` squared runs near it: four at the end of the series, eight inside it. Neighbouring runs resemble each other,
+which the fit does not know: changes of less than `_LEAST` deviations are merged.
 
-What drifts with the machine is no change: a series may follow the floor or the pace, up to twice as far as these move.
-Of all such fits the best one counts.
+Drift of the machine is no change: of all fits in which the series follows the floor or the pace, the best one counts.
 """
 
 from __future__ import annotations

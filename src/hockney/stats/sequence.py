@@ -1,23 +1,14 @@
-"""Certainty about a median that holds at every look, so that measuring may end as soon as it is there.
+"""Intervals and tests of a median that hold at every look, so that measuring may end as soon as they decide.
 
-The guarantee: if each value exceeds the median with probability 1/2, whatever came before, the chance that `interval`
-ever misses it, at any of all looks, is at most `alpha`; and that `chance_above` ever is `alpha` or less without cause.
+If each value exceeds the median with probability 1/2, whatever came before, `interval` misses it at any of all looks
+with a chance of `alpha` at most, and `chance_above` is ever `alpha` or less without cause with the same. Of launches in
+pairs, drift must have cancelled within each pair; no distribution is assumed.
 
-No distribution is assumed: tails, levels, skew and a drifting scatter do no harm. Values may depend on each other in
-everything but their sides of the median: of launches in pairs, drift must have cancelled within each pair.
-
-A bet on the side of the next value, at even odds, multiplies a stake of 1 by 1 + bet or 1 - bet, and has no gain to
-expect. The chance that the mean stake of many bettors ever reaches E is 1 / E at most (Ville). Their bets are the
-cosines of equal angles, which is the prior of Krichevsky and Trofimov. Means instead of signs decide earlier only where
-a difference is below the scatter between launches (0.5 standard deviations: after 2/3 of the launches), and later where
-it is twice as large.
-
-The smallest chance after 6 launches is 3.5 %, after 7 it is 1.9 % (so an interval of 95 % begins there), 10: 0.28 %,
-14: 0.020 % (that of 100 series and two sides at 5 %).
+A bet on the side of the next value multiplies a stake by 1 + bet or 1 - bet. The chance that the mean stake of many
+bettors ever reaches E is 1 / E at most (Ville). Bets are the cosines of equal angles (Krichevsky and Trofimov).
 
 Sources: I. Waudby-Smith, A. Ramdas, Estimating Means of Bounded Random Variables by Betting, J. R. Stat. Soc. B 86,
-2024; S. R. Howard, A. Ramdas, Sequential Estimation of Quantiles with Applications to A/B Testing and Best-Arm
-Identification, Bernoulli 28, 2022.
+2024; S. R. Howard, A. Ramdas, Sequential Estimation of Quantiles, Bernoulli 28, 2022.
 """
 
 from __future__ import annotations

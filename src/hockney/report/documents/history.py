@@ -76,11 +76,8 @@ def _plotted(history: History) -> Sequence[Track]:
     """The series, if there are few; else those with the largest changes."""
     if len(history.tracks) <= _PLOTS_MAX:
         return history.tracks
-
-    def largest(track: Track) -> float:
-        return max(abs(math.log(change.shift.ratio)) for change in track.fit.changes)
-
-    return sorted((track for track in history.tracks if track.fit.changes), key=largest, reverse=True)[:_PLOTS_MAX]
+    moved = [track for track in history.tracks if track.fit.changes]
+    return sorted(moved, key=lambda of: -max(abs(math.log(each.shift.ratio)) for each in of.fit.changes))[:_PLOTS_MAX]
 
 
 def _plot(track: Track) -> Plot:
