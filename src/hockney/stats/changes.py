@@ -3,7 +3,7 @@
 Levels are fitted with a bounded loss and a penalty for each change, exactly, over all levels (P. Fearnhead, G. Rigaill,
 Changepoint Detection in the Presence of Outliers, JASA 114, 2019; the recursion over levels: R. Maidstone et al., On
 Optimal Multiple Changepoint Algorithms for Large Data, Stat. Comput. 27, 2017). A new level needs more than
-`_PENALTY` / `_BOUND` squared runs near it: four at the end of the series, eight inside it. Neighbouring runs resemble each other,
+`_PENALTY` / `_BOUND` squared runs near it: four at the end, eight inside. Neighbouring runs resemble each other,
 which the fit does not know: changes of less than `_LEAST` deviations are merged.
 
 Drift of the machine is no change: of all fits in which the series follows the floor or the pace, the best one counts.

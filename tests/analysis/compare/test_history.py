@@ -86,6 +86,17 @@ def test_nights_in_another_state_are_left_out_and_counted(store: Store) -> None:
     assert [(track.state, len(track.runs), track.elsewhere) for track in history.tracks] == [("near", 14, 6)] * 3
 
 
+def test_the_state_of_a_series_does_not_depend_on_the_words(store: Store) -> None:
+    """One that was measured on far nights mostly is shown near, as the others."""
+    for number in range(20):
+        is_far = number % 3 == 2
+        times_ns = {point: ns for point, ns in TIMES_NS.items() if point != TCP or is_far or number < 4}
+        night(store, number, times_ns, far=(0, 1) if is_far else ())
+    (asked,) = history_of(store, ["pingpong@tcp", "8"]).tracks
+    assert (asked.point, asked.state, len(asked.runs), asked.elsewhere) == (TCP, "near", 3, 6)
+    assert asked in history_of(store).tracks
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -13,7 +13,7 @@ import math
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -148,19 +148,20 @@ def runs_with(store: Store, label: str | None) -> tuple[RunSummary, ...]:
 
 
 def history_over(store: Store, runs: Sequence[RunSummary], is_asked: Callable[[Point], bool]) -> History:
-    """The history of the asked series over these runs, which are by date."""
+    """The history of the asked series over these runs, which are by date; the state is that of all series."""
     seen: dict[_Key, list[_Seen]] = defaultdict(list)
+    asked: set[_Key] = set()
     for summary in runs:
         run = Run(store, summary.id)
         machine = machine_of(run.facts)
         versions = Counter(unversioned(name) for name in {series.point.transport for series in run.series})
         for series in run.series:
-            if is_asked(series.point) and not (series.is_harness or series.is_exact):
-                transport, *curve = curve_of(series.point)
-                kind = unversioned(transport)
-                name = kind if versions[kind] == 1 else transport
-                seen[machine, (name, *curve), series.point.bytes] += _seen(series)  # type: ignore[index]
-    tracks = tuple(_tracks({key: figures for key, figures in seen.items() if figures}))
+            if not (series.is_harness or series.is_exact):
+                kind, curve = unversioned(series.point.transport), curve_of(series.point)
+                key = machine, (kind, *curve[1:]) if versions[kind] == 1 else curve, series.point.bytes
+                seen[key] += _seen(series)
+                asked.update([key] if is_asked(series.point) else [])
+    tracks = tuple(_tracks({key: figures for key, figures in seen.items() if figures}, asked))
     return History(tuple(runs), tracks, tuple(_events(store, runs, tracks)))
 
 
@@ -204,8 +205,8 @@ def _seen(series: Series) -> Iterator[_Seen]:
         yield _Seen(of_run, series.point, state, reference, figure.definition, figure.n_measurements)
 
 
-def _tracks(seen: Mapping[_Key, Sequence[_Seen]]) -> Iterator[Track]:
-    """Each series in one state: that of most series of its machine, or where it was never in this one, its own."""
+def _tracks(seen: Mapping[_Key, Sequence[_Seen]], asked: Collection[_Key]) -> Iterator[Track]:
+    """The asked series, each in the state of most series of its machine, or where it was never in this one, its own."""
     names = _state_names(seen)
     by_key: dict[_Key, dict[str, dict[int, _Seen]]] = {key: defaultdict(dict) for key in seen}
     for key, figures in seen.items():
@@ -215,7 +216,7 @@ def _tracks(seen: Mapping[_Key, Sequence[_Seen]]) -> Iterator[Track]:
                 runs[run] = each
     counts = {key: Counter({name: len(runs) for name, runs in states.items()}) for key, states in by_key.items()}
     usual = {machine: main_state(of for key, of in counts.items() if key[0] == machine) for machine, _, _ in counts}
-    for key, states in by_key.items():
+    for key, states in ((key, states) for key, states in by_key.items() if key in asked):
         chosen = str(usual[key[0]])
         state = chosen if counts[key][chosen] else str(main_state([counts[key]]))
         shown = [each.figure for each in states[state].values()]
