@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.analysis.compare.nights import SHM, TCP, TIMES_NS, night, slower, step_of_tcp
+from tests.analysis.compare.nights import FACTS, SHM, TCP, TIMES_NS, night, slower, step_of_tcp
 
 from hockney.cli import execute
 from hockney.results.store import Store
@@ -72,6 +72,18 @@ def test_imported_outputs_have_a_history(store: Path, told: Told, tmp_path: Path
     assert re.search(r"  pingpong on mpi, 8 B +1.5\d us +1.8\d us  \+[12]\d\.\d % \(.*\)$", text, re.MULTILINE)
     assert "run 8 -> run 9: no known difference" in text
     assert "1 change in 1 of 1 series over 16 runs" in text
+
+
+def test_a_cpu_with_a_new_name_is_another_machine_and_is_named(store: Path, told: Told) -> None:
+    """As after an update of the kernel."""
+    with Store.open(store) as results:
+        for number in range(18):
+            cpu = {"model": "Ω-9" if number < 8 else "Ω-9 Processor"}
+            night(results, number, TIMES_NS, facts={**FACTS, "cpu": cpu})
+    code, text, _ = told()
+    assert code == 0
+    named = "Ω-9 in here (8 runs) and Ω-9 Processor in here (10 runs)"
+    assert f"2 machines, each with series of its own: {named}." in " ".join(text.split())
 
 
 def test_few_runs_have_no_changes_yet(store: Path, told: Told) -> None:
