@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,6 @@ from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.machine_model import load_model
 
-Ratios = Mapping[interleave.Entry, Sequence[float]]
 SIZES = (8, 16384)
 SLOW = {"HOCKNEY_FAULT": "slow 1 16384 65536 200"}
 
@@ -235,7 +234,7 @@ def test_a_slow_side_leaves_the_quick_one_its_warm_up(store: Store, tmp_path: Pa
 
 def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, tmp_path: Path) -> None:
     """Of three: `b` leaves small sizes after two launches, all others after three."""
-    seen: list[Ratios] = []
+    seen: list[interleave.Ratios] = []
     orders: dict[tuple[int, int], list[str]] = {}
 
     def measured(it: Measurement, round_: int, **how: Any) -> Measurement:
@@ -243,7 +242,7 @@ def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, t
             orders.setdefault((round_, it.point.bytes), []).append(it.point.transport)
         return it
 
-    def decide(ratios: Ratios) -> list[interleave.Entry]:
+    def decide(ratios: interleave.Ratios) -> list[interleave.Entry]:
         seen.append({entry: list(values) for entry, values in ratios.items()})
         launches = max(map(len, ratios.values()))
         return [entry for entry in ratios if launches > 2 or (launches == 2 and entry[0] == 1 and entry[1].bytes < 8)]
@@ -269,7 +268,7 @@ def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, t
 def test_where_nothing_is_decided_the_time_ends_it(store: Store, tmp_path: Path) -> None:
     counts: list[set[int]] = []
 
-    def decide(ratios: Ratios) -> list[interleave.Entry]:
+    def decide(ratios: interleave.Ratios) -> list[interleave.Entry]:
         counts.append({*map(len, ratios.values())})
         return []
 

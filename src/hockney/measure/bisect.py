@@ -16,7 +16,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,7 +227,7 @@ class CommitJudge:
             if why:
                 return [], (), f"{commit[:10]}: {why}"
 
-        def decide(known: Mapping[interleave.Entry, Sequence[float]]) -> Collection[interleave.Entry]:
+        def decide(known: interleave.Ratios) -> Collection[interleave.Entry]:
             ratios[:] = next(iter(known.values()), ())
             return known if ratios and rule(ratios) else ()
 

@@ -171,25 +171,18 @@ def usable_baseline(store: Store, base_id: int) -> tuple[StoredRun, list[StoredP
     """A stored run, its planned points and those with samples. Raises UsageError for one that cannot be a baseline."""
     stored = store.run(base_id)
     if stored.info.is_imported:
-        raise UsageError(
-            f"run {base_id} can't be a baseline: it was imported, so it cannot be measured again. Compare it with "
-            "another import"
-        )
+        why = "it was imported, so it cannot be measured again. Compare it with another import"
+        raise UsageError(f"run {base_id} can't be a baseline: {why}")
     planned = [row for row in store.points(base_id) if row.status is not PointStatus.SKIPPED]
     sampled = {measurement.point_id for measurement in store.summaries(base_id) if measurement.samples}
     good = dict.fromkeys(row.point for row in planned if row.id in sampled and row.status is not PointStatus.FAILED)
     if not good:
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
-    # Without the launches that a check adds: with it as a baseline the next check would make ever more.
     made = len({launch.index for launch in stored.launches.values()})
-    launches = min(made, max(int(stored.info.plan.get("launches", made)), LAUNCHES_MIN))
-    if launches < LAUNCHES_MIN:
+    if made < LAUNCHES_MIN:
+        has = f"it has {counted(made, 'launch', 'launches')}, and a baseline needs {LAUNCHES_MIN}"
         fix = more_launches(base_id, stored.info, LAUNCHES_WANTED)
-        raise UsageError(
-            f"run {base_id} can't be a baseline: it has {counted(launches, 'launch', 'launches')}, and a baseline "
-            f"needs {LAUNCHES_MIN}",
-            fix=fix,
-        )
+        raise UsageError(f"run {base_id} can't be a baseline: {has}", fix=fix)
     Plan.of_run(stored, ())  # raises for a plan of another version
     return stored, planned, good
 

@@ -38,10 +38,10 @@ from hockney.worker.launch import refuse_overridden
 BASE = 0
 Entry = tuple[int, Point]
 """A variant, by its number (base is 0), at a point, as base names it."""
-
-
-Decide = Callable[[Mapping[Entry, Sequence[float]]], Collection[Entry]]
-"""From the times of each entry over base's, one per launch, to the entries that need no more measuring."""
+Ratios = Mapping[Entry, Sequence[float]]
+"""Of each entry its times over base's, one per launch."""
+Decide = Callable[[Ratios], Collection[Entry]]
+"""The entries that need no more measuring; base leaves a point with the last other variant."""
 
 
 def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = None) -> tuple[RunOutcome, ...]:
@@ -77,7 +77,7 @@ def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = No
 def until_verdicts(margin: float) -> Decide:
     """Ends each series of a comparison that differs beyond a margin, a ratio of times, or certainly does not."""
 
-    def decide(ratios: Mapping[Entry, Sequence[float]]) -> list[Entry]:
+    def decide(ratios: Ratios) -> list[Entry]:
         return list(itertools.compress(ratios, decided_pairs(list(ratios.values()), margin)))
 
     return decide
