@@ -53,13 +53,12 @@ def chart_notes(history: History) -> list[str]:
 
 def chart_labels(track: Track, history: History) -> dict[int, str]:
     """The changes of a series, and what else differed, by the number of the first run after each."""
+    moved = {(each.point, each.shift): (each, event) for event in history.events for each in event.changes}
     labels = {}
     for change in track.fit.changes:
-        for event in history.events:
-            moved = tuple(each for each in event.changes if (each.point, each.shift) == (track.point, change.shift))
-            if moved:
-                size = change_text(Range(moved), by_factor=event.is_by_factor)
-                labels[track.runs[change.index].run] = f"{size}; {_differences(event)}"
+        each, event = moved[track.point, change.shift]
+        size = change_text(Range((each,)), by_factor=event.is_by_factor)
+        labels[track.runs[change.index].run] = f"{size}; {_differences(event)}"
     return labels
 
 
