@@ -8,34 +8,22 @@ from pathlib import Path
 
 import pytest
 from tests.shared import made_once
-from tests.worker.extra import EXTRA, QUICK
+from tests.worker.extra import ADDRESS, QUICK
 
 from hockney.worker import build
 from hockney.worker.build import Recipe, build_worker
 
 
-@pytest.fixture(scope="session", autouse=True)
-def worker_with_transports_of_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """One process compiles it; several would begin at the same time."""
-
-    def make(_: Path) -> None:
-        build_worker(EXTRA)
-
-    made_once(tmp_path_factory, "extra", make)
-
-
 @pytest.fixture(scope="session")
 def checks(pytestconfig: pytest.Config) -> tuple[str, ...]:
     """Options of a compiler: sanitizers with --full, else none, as they double the time."""
-    return (
-        ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all") if pytestconfig.getoption("--full") else ()
-    )
+    return ADDRESS.flags[1:] if pytestconfig.getoption("--full") else ()
 
 
 @pytest.fixture(scope="session")
 def checked(checks: tuple[str, ...]) -> Recipe:
     """The native worker; with --full the one under sanitizers."""
-    return Recipe(flags=("-O0", *checks)) if checks else Recipe()
+    return ADDRESS if checks else Recipe()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The worker with every transport that only tests have: one, so that it is compiled once."""
+"""The workers that only tests have: as few as they can be, since each is compiled once, before the tests begin."""
 
 from __future__ import annotations
 
@@ -11,5 +11,7 @@ EXTRA = Recipe(
     flags=("-DHK_EXTRA_TRANSPORTS(X)=X(fault) X(lossy) X(coarse) X(sleepy) X(virtual)",),
     extra_sources=(_HERE / "fault.c", _HERE / "virtual.c"),
 )
+ADDRESS = Recipe(flags=("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
+THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
 QUICK = Recipe(flags=("-O0",))
 """The native worker without optimisation: compiled in half the time."""

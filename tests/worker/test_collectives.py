@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.matrix import matrix
-from tests.worker.extra import EXTRA
-from tests.worker.test_native import ADDRESS, DESCRIPTION, THREAD, all_unsupported, converse, measure, measured, shared
+from tests.worker.extra import ADDRESS, EXTRA, THREAD
+from tests.worker.test_native import DESCRIPTION, all_unsupported, converse, measure, measured, shared
 from tests.worker.test_session import EVERY_MPI, job, opened
 from tests.worker.test_threads import faulty
 

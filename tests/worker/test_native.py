@@ -15,7 +15,7 @@ import psutil
 import pytest
 from tests.matrix import matrix
 from tests.shared import finished
-from tests.worker.extra import EXTRA
+from tests.worker.extra import ADDRESS, EXTRA, THREAD
 
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.catalogue import describe
@@ -40,8 +40,6 @@ ONE_SIDED = [row["name"] for row in _ONE_SIDED]
 _EVEN_ONE_SIDED = [row["name"] for row in _ONE_SIDED if row["ranks"][2] == 2]
 TRANSPORTS = [row["name"] for row in DESCRIPTION["transports"] if "lossy" not in row["caps"]]
 SHORT = [name for name in TRANSPORTS if ":" not in name]  # of each way to wait, one is in every scripts/test
-ADDRESS = Recipe(flags=("-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"))
-THREAD = Recipe(flags=("-g", "-fsanitize=thread"))
 
 
 def converse(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.worker.extra import ADDRESS
 from tests.worker.sim import answer, lines, simulate, times
 from tests.worker.test_native import PATTERNS, measure
 
 from hockney.stats.npb import ft_operations
 from hockney.worker.answers import parse
-from hockney.worker.build import Recipe
 
 
 def test_hello_and_floor_on_a_model(tmp_path: Path) -> None:
@@ -494,14 +495,13 @@ def test_every_pattern_under_sanitizers(compiler: str, protocol: str, tmp_path: 
     """Two ranks share a CPU, all share links; and results are the same without sanitizers."""
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    flags = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     costs = {"send_cpu": 10, "recv_cpu": 20, "latency": 100, "out": 5, "in_": 6, "node": 7, "transfer": "0 1 1"}
     model = ["slice_ns 2000", "noise lognormal 0.1", "place 0 0", "place 1 0", "place 2 1", "place 3 5"]
     model += lines("link 0 1e9 10", topology="torus 3 2", late=3, ack=4, handshake=5, **costs)
     model = [line.replace("eager", protocol) for line in model]
     commands = [measure(pattern, size) for pattern in PATTERNS for size in (0, 1000)]
     commands.append(measure("robpull", 100, delay_us=20, buffers=2))
-    checked, done = simulate(tmp_path, model, 4, *commands, recipe=Recipe("sim", (compiler,), flags=flags))
+    checked, done = simulate(tmp_path, model, 4, *commands, recipe=replace(ADDRESS, family="sim", compiler=(compiler,)))
     assert (done.returncode, done.stderr) == (0, "")
     assert {answer["kind"] for answer in checked[:-1]} == {"measure"}
     plain, _ = simulate(tmp_path, model, 4, *commands)

@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 from tests.matrix import matrix
-from tests.worker.extra import EXTRA
-from tests.worker.test_native import DESCRIPTION, THREAD, all_unsupported, converse, measure, measured, shared
+from tests.worker.extra import EXTRA, THREAD
+from tests.worker.test_native import DESCRIPTION, all_unsupported, converse, measure, measured, shared
 from tests.worker.test_session import EVERY_MPI, SHORT_MPIS, opened
 from tests.worker.test_session import shared_job as job
 
