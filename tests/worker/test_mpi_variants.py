@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.matrix import matrix
-from tests.worker.test_session import ENDLESS, EVERY_MPI, opened, soon
+from tests.worker.test_session import ENDLESS, EVERY_MPI, MPIS, opened, soon
 from tests.worker.test_session import shared_job as job
 
 from hockney.model import Point
@@ -43,7 +43,7 @@ def mailbox_over(library: Library, transport: str) -> Recipe:
     """A worker with a transport `mailbox`, whose messages are puts, gets and waits of another transport."""
     return replace(
         library.recipe,
-        flags=("-DHK_EXTRA_TRANSPORTS(X)=X(mailbox)", f"-DHK_MAILBOX_OVER=hk_transport_{transport}"),
+        flags=("-O0", "-DHK_EXTRA_TRANSPORTS(X)=X(mailbox)", f"-DHK_MAILBOX_OVER=hk_transport_{transport}"),
         extra_sources=(HERE / "mailbox.c",),
     )
 
@@ -126,8 +126,8 @@ def test_a_first_word_by_one_sided_calls(mpi: Library) -> None:
 @pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
 def test_receives_while_sends_are_under_way(mpi: Library, transport: str, pattern: str) -> None:
     with opened(job(mpi, transport, ranks=3)) as session:
-        for in_flight in ("1", "2", "5"):
-            answer = session.measure(pattern, bytes=16, samples=2, timeout_s=60, options=[("in_flight", in_flight)])
+        for in_flight in ("1", "3"):
+            answer = session.measure(pattern, bytes=16, samples=1, timeout_s=60, options=[("in_flight", in_flight)])
             assert answer.verified
 
 
@@ -166,13 +166,13 @@ def test_more_persistent_requests_than_are_kept(mpi: Library) -> None:
 @EVERY_MPI
 def test_uneven_blocks_of_fresh_data_where_the_warm_up_uses_all(mpi: Library) -> None:
     """All ranks make as many calls as the others, of as many copies as fill the caches."""
-    with opened(job(mpi, "mpi:persistent", ranks=3)) as session:
+    with opened(job(mpi, "mpi:persistent")) as session:
         for pattern in ("gatherv", "scatterv", "allgatherv", "reduce_scatter"):
             for counts in ("linear", "one-big"):
                 options = [("counts", counts), ("data", "fresh")]
-                answer = session.measure(pattern, bytes=1 << 20, warmup=0, samples=2, timeout_s=60, options=options)
+                answer = session.measure(pattern, bytes=4 << 20, warmup=0, samples=2, timeout_s=60, options=options)
                 assert answer.verified
-                assert answer.warmup == 16
+                assert answer.warmup == 5
 
 
 @EVERY_MPI
@@ -186,10 +186,13 @@ def test_persistent_requests_are_made_before_the_first_sample(mpi: Library) -> N
             assert answer.warmup == (1 if pattern == "oneway" else 2)
 
 
-@EVERY_MPI
 @pytest.mark.full
+@pytest.mark.parametrize("mpi", [mpi for mpi in MPIS if mpi.kind != "mpich" or mpi.is_wheel], ids=lambda mpi: mpi.id)
 def test_more_pending_persistent_requests_than_are_kept(mpi: Library) -> None:
-    """A supervisor with 1024 messages under way to each of 17 senders."""
+    """A supervisor with 1024 messages under way to each of 17 senders.
+
+    What is kept is hockney's matter, not the library's: 19 ranks that never yield would take two CPUs half a minute.
+    """
     options = [("in_flight", "64"), ("senders", "17")]
     with opened(job(mpi, "mpi:persistent", ranks=19)) as session:
         assert session.measure("pushfarm", bytes=8, samples=1, timeout_s=100, options=options).verified
