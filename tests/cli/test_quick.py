@@ -63,7 +63,7 @@ def test_quick_measures_every_series_of_its_sheet(tmp_path: Path) -> None:
     argv = command("quick", "--time", "15s", "--json", store=tmp_path / "r.db")
     done = finished(argv, timeout_s=250)
     sheet = json.loads(done.stdout)
-    assert done.returncode == (0 if sheet["rows"] else 3), done.stderr  # as without --json
+    assert done.returncode in ((0, 3) if sheet["rows"] else (3,)), done.stderr  # 3: no interval in so little time
     looks = re.findall(r"^  first figure: (.*): [\d.]+ [mnu]?s$", done.stderr, re.MULTILINE)
     assert looks[0] == "pingpong 8 B on shm"  # not the cost of the harness
     assert any(look.endswith(" on null") for look in looks)
