@@ -298,6 +298,6 @@ def test_all_tests_of_each_kind_pass(tree: Path) -> None:
     """Those that CONTRIBUTING.md names, but for the screens that a seventh column makes wider."""
     wider = [f"--deselect=tests/report/test_sheet.py::{name}" for name in ("test_screen", "test_a_full_sheet_fits")]
     words = ("-m", "pytest", "-p", "no:cacheprovider")
-    call(tree, *words, "-q", "-n", "2", *wider, *TESTS)
+    call(tree, *words, "-q", *wider, *TESTS)  # with -n the workers of all libraries would be compiled first
     native = call(tree, *words, "-v", "tests/worker/test_native.py", "-k", "wide")
     assert "test_every_pattern_on_every_transport[wide-2] PASSED" in native  # firstlast among them

@@ -118,7 +118,7 @@ def test_a_line_has_a_width_whatever_is_asked_for(columns: str, monkeypatch: pyt
         assert 20 <= tty.line_width() <= 1000
 
 
-@pytest.mark.parametrize("columns", matrix(WIDTHS, short=["999999999"]))
+@pytest.mark.parametrize("columns", matrix(["999999999", "1", "abc"], short=["999999999"]))  # all others are as one
 def test_an_impossible_width_of_a_terminal_is_replaced_by_a_possible_one(
     columns: str, filled_store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
