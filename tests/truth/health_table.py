@@ -40,7 +40,7 @@ def run(words: Sequence[str]) -> int:
                 planted = draw_one(bed.names, draw)
                 plant(bed, planted)
                 start_s = time.monotonic()
-                code, document = health(bed, Path(folder) / "r.db", "--time", asked.time)
+                code, document = health(bed, Path(folder) / f"{kind} {number}.db", "--time", asked.time)
                 took_s.append(time.monotonic() - start_s)
                 seen = named_in(document)
                 named += planted.named <= seen

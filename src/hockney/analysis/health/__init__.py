@@ -53,7 +53,7 @@ def health_of(run: Run) -> Health:
         *faults.findings_of(known, slow, late, lossy),
         *faults.interrupted_parts(known, named, slow, lossy),
         *counted,
-        *_worse(run),
+        *_worse(run, {known.hosts[host] for part in slow.parts for host in part.hosts if part.to is None}),
         *differing,
         *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
     ]
@@ -91,7 +91,8 @@ def _unusable(run: Run) -> Iterator[Finding]:
         yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
 
 
-def _worse(run: Run) -> Iterator[Finding]:
+def _worse(run: Run, named: Collection[str]) -> Iterator[Finding]:
+    """Those that did better in earlier runs, without hosts that are `named` slow anyway."""
     for stored in run.facts.get(WORSE, ()):
         worse = Worse(**stored)
         of_all = {"rate_bytes_per_s": worse.now, "usual_bytes_per_s": worse.usual, "runs": worse.runs}
@@ -100,7 +101,7 @@ def _worse(run: Run) -> Iterator[Finding]:
         effect = worse.usual / worse.now - 1
         if worse.host == ALL:
             yield Finding("all slower", Subject(), of_all, "", Fix("inspect uplink"), effect)
-        else:
+        elif worse.host not in named:
             yield Finding("slower host", Subject(), of_host, "", Fix("inspect interface"), effect)
 
 
