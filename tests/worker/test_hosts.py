@@ -244,13 +244,18 @@ def test_flux_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fake: Fa
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert current_allocation() == Allocation("Flux", "", (Host("f1"), Host("f2"), Host("f3")))
     program.unlink()
-    with pytest.raises(UsageError, match="the hosts of this job cannot be read"):
+    with pytest.raises(UsageError, match=r"cannot be read \(flux hostlist local: no such file or directory\): name"):
         current_allocation()
 
 
-def test_lsf() -> None:
-    environment = {"LSB_MCPU_HOSTS": "a 4 b 2 ", "LSB_JOBID": "3"}
-    assert written(environment) == "LSF job 3: a:4 b:2"
+@pytest.mark.parametrize("hosts", [{"LSB_MCPU_HOSTS": "a 4 b 2 "}, {"LSB_HOSTS": "a a a a b b"}])
+def test_lsf(hosts: dict[str, str]) -> None:
+    assert written({**hosts, "LSB_JOBID": "3"}) == "LSF job 3: a:4 b:2"
+
+
+def test_grid_engine() -> None:
+    lines = "a.example 4 all.q@a UNDEFINED\nb 2 all.q@b UNDEFINED\n"
+    assert written({"PE_HOSTFILE": "/x", "JOB_ID": "8"}, nodefile=lines) == "Grid Engine job 8: a.example:4 b:2"
 
 
 @pytest.mark.parametrize(

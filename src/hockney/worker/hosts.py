@@ -180,7 +180,7 @@ class Allocation:
 def find_allocation(environment: Mapping[str, str], *, nodefile: str = "", hostlist: str = "") -> Allocation | None:
     """The innermost allocation in an environment, or None.
 
-    `nodefile` is the content of PBS_NODEFILE, `hostlist` the output of `flux hostlist local`. Raises UsageError for a
+    `nodefile` is the content of PBS_NODEFILE or PE_HOSTFILE, `hostlist` the output of `flux hostlist local`. Raises UsageError for a
     list of hosts that cannot be read.
     """
     if "FLUX_URI" in environment:
@@ -199,6 +199,14 @@ def find_allocation(environment: Mapping[str, str], *, nodefile: str = "", hostl
         pairs = zip(words[::2], words[1::2], strict=False)
         hosts = _parse("LSB_MCPU_HOSTS", ",".join(f"{host}:{count}" for host, count in pairs))
         return Allocation("LSF", environment.get("LSB_JOBID", ""), hosts)
+    if "LSB_HOSTS" in environment:  # a word for each slot, where there are few
+        words = Counter(environment["LSB_HOSTS"].split())
+        hosts = _parse("LSB_HOSTS", ",".join(f"{host}:{count}" for host, count in words.items()))
+        return Allocation("LSF", environment.get("LSB_JOBID", ""), hosts)
+    if "PE_HOSTFILE" in environment:  # lines of a host, its slots, its queue and more
+        lines = [line.split() for line in nodefile.splitlines() if line.strip()]
+        hosts = _parse("PE_HOSTFILE", ",".join(":".join(line[:2]) for line in lines))
+        return Allocation("Grid Engine", environment.get("JOB_ID", ""), hosts)
     return None
 
 
@@ -212,12 +220,14 @@ def current_allocation() -> Allocation | None:
         raise UsageError("srun has started hockney several times: start it once, without srun or with srun -n 1")
     nodefile = hostlist = ""
     try:
-        if "PBS_NODEFILE" in os.environ:
-            nodefile = named_text(Path(os.environ["PBS_NODEFILE"]), "PBS_NODEFILE")
+        for name in ("PE_HOSTFILE", "PBS_NODEFILE"):
+            if name in os.environ:
+                nodefile = named_text(Path(os.environ[name]), name)
         if "FLUX_URI" in os.environ:
             hostlist = answer_of(["flux", "hostlist", "local"], limit_s=10).strip()
     except (UsageError, ProgramFailed) as error:
-        raise UsageError(f"the hosts of this job cannot be read ({error}): name them with --hosts") from error
+        why = f"flux hostlist local: {error}" if isinstance(error, ProgramFailed) else error
+        raise UsageError(f"the hosts of this job cannot be read ({why}): name them with --hosts") from error
     known = find_allocation(os.environ, nodefile=nodefile, hostlist=hostlist)
     if known is not None and len(known.hosts) == 1 and not _is_this(known.hosts[0]):
         (host,) = known.hosts
