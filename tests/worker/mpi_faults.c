@@ -43,7 +43,9 @@ static int is_of(const char *fault, const char *call, long *number_p)
 {
     const char *rest = has(fault);
     const size_t len = strlen(call);
-    if (rest == NULL || strncmp(rest + 1, call, len) != 0 || rest[1 + len] != ' ') {
+    int is_up = 0;
+    MPI_Initialized(&is_up);
+    if (!is_up || rest == NULL || strncmp(rest + 1, call, len) != 0 || rest[1 + len] != ' ') {
         return 0;
     }
     char *end = NULL;
@@ -204,6 +206,9 @@ FAILS(Put,
 FAILS(Get,
       (void *to, int got, MPI_Datatype got_type, int rank, MPI_Aint at, int sent, MPI_Datatype sent_type, MPI_Win win),
       (to, got, got_type, rank, at, sent, sent_type, win))
+FAILS(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+FAILS(Win_create, (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+      (base, size, unit, info, comm, win))
 FAILS(Win_attach, (MPI_Win win, void *base, MPI_Aint size), (win, base, size))
 FAILS(Win_complete, (MPI_Win win), (win))
 FAILS(Win_fence, (int assert, MPI_Win win), (assert, win))
@@ -218,6 +223,14 @@ FAILS(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win
 FAILS(Win_unlock, (int rank, MPI_Win win), (rank, win))
 FAILS(Win_unlock_all, (MPI_Win win), (win))
 FAILS(Win_wait, (MPI_Win win), (win))
+
+/* Of hockney's memory that threads share no line of. */
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *memory = NULL;
+    const int is_here = alignment == 128 && fails("aligned_alloc");
+    return !is_here && posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
 
 /* ---- what is made and freed by all ranks ------------------------------------------------------------------------- */
 

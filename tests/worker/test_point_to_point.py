@@ -11,12 +11,11 @@ from tests.worker.sim import lines, times
 from tests.worker.test_native import all_unsupported, measure, measured, shared
 from tests.worker.test_session import EVERY_MPI, opened
 from tests.worker.test_session import shared_job as job
-from tests.worker.test_threads import faulty
+from tests.worker.test_threads import ends_with_its_name, faulty
 
 from hockney.worker.catalogue import load
-from hockney.worker.errors import WorkerDied, WorkerRefused
+from hockney.worker.errors import WorkerRefused
 from hockney.worker.libraries import Library
-from hockney.worker.session import WorkerSession
 
 COSTS: dict[str, Any] = {"send_cpu": 100, "recv_cpu": 20, "latency": 1000, "transfer": 10}
 MESSAGE, EXCHANGED = 100 + 1000 + 10 + 20, 300  # ns: a message alone, and what it takes longer if two meet
@@ -207,9 +206,5 @@ BROKEN = [
 def test_a_message_of_a_queue_that_fails_ends_the_job(
     mpi: Library, queue: str, receive: str, call: str, tmp_path: Path
 ) -> None:
-    """Before the samples or after them. No rank waits for the one that has failed."""
-    name, rank, _ = call.split()
-    with WorkerSession(faulty(mpi, "mpi", f"fail {call}", tmp_path)) as session:
-        session.hello()
-        with pytest.raises(WorkerDied, match=f"rank {rank}: MPI_{name} failed: "):
-            session.measure("pingpong", bytes=8, samples=2, options=[(queue, "30"), ("receive", receive)])
+    """Before the samples or after them."""
+    ends_with_its_name(mpi, "mpi", call, tmp_path, "pingpong", f"{queue}=30 receive={receive}")

@@ -18,7 +18,7 @@ from tests.worker.test_session import shared_job as job
 from hockney.model import Point
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import Catalogue, load
-from hockney.worker.errors import WorkerRefused, WorkerTimedOut
+from hockney.worker.errors import WorkerDied, WorkerRefused, WorkerTimedOut
 from hockney.worker.launch import StartCommand
 from hockney.worker.libraries import Library
 from hockney.worker.placement import Placement
@@ -45,6 +45,16 @@ def faulty(mpi: Library, transport: str, fault: str, folder: Path) -> StartComma
     subprocess.run([*mpi.recipe.compiler, "-shared", "-fPIC", "-o", library, source], check=True)
     plain = job(mpi, transport)
     return replace(plain, environment={**plain.environment, "LD_PRELOAD": str(library), "HOCKNEY_MPI_FAULT": fault})
+
+
+def ends_with_its_name(mpi: Library, transport: str, call: str, folder: Path, pattern: str, options: str) -> None:
+    """A call that fails ends the job: no rank waits for the one that has failed."""
+    name, rank, _ = call.split()
+    given = [(option, value) for option, _, value in (word.partition("=") for word in options.split())]
+    with WorkerSession(faulty(mpi, transport, f"fail {call}", folder)) as session:
+        session.hello()
+        with pytest.raises(WorkerDied, match=f"rank {rank}: MPI_{name} failed: "):
+            session.measure(pattern, bytes=8, batch=4, samples=4, timeout_s=60, options=given)
 
 
 # ---- the threads themselves, over a transport that costs nothing -----------------------------------------------------
@@ -161,6 +171,18 @@ def test_a_thread_whose_message_never_comes_ends_at_the_limit(mpi: Library, tmp_
         session.hello()
         with pytest.raises(WorkerTimedOut, match="mt_pingpong"):
             session.measure("mt_pingpong", bytes=8, options=asked(comm="shared"), timeout_s=2)
+
+
+@EVERY_MPI
+@pytest.mark.parametrize(("name", "turn"), [("mt_collective", 1), ("mt_collective", 4), ("mt_pingpong", 1)])
+def test_threads_that_one_rank_has_no_memory_for_leave_nothing(
+    mpi: Library, name: str, turn: int, tmp_path: Path
+) -> None:
+    with opened(faulty(mpi, "mpi:threads", f"fail aligned_alloc 1 {turn}", tmp_path)) as session:
+        with pytest.raises(WorkerRefused, match=r"rank 1: no memory for .*2 threads") as refused:
+            session.measure(name, bytes=8, **FEW)
+        assert refused.value.code == "memory"
+        assert session.measure(name, bytes=8, **FEW).verified
 
 
 @EVERY_MPI

@@ -388,7 +388,8 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     /* ---- threads ---------------------------------------------------------------------------------------------- */
 
     /* A context for thread `number` of this rank, with the hooks of *thread_p->tp, which may differ from this table's.
-     * All ranks call it in the same order, before the thread starts. close_thread: in any order, after all threads have
+     * All ranks call it in the same order, before the thread starts, and get an error if one has no memory.
+     * thread_p: NULL if this rank has none for the thread itself. close_thread: in any order, after all threads have
      * ended. Required with HK_CAP_MULTIPLE. */
     hk_status_t (*open_thread)(hk_ctx_t *ctx, int number, hk_apart_t apart, hk_match_t match, hk_ctx_t **thread_p);
     void (*close_thread)(hk_ctx_t *thread);

@@ -10,11 +10,11 @@ hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_apart_t apart, hk_ma
     const bool stays = run->option[HK_THREADS_CPUS] != 0;
     const hk_status_t opened = hk_team_open(run, count, reqs_count, state_bytes, stays, &threads->team);
     hk_status_t status = HK_OK;
-    while (status == HK_OK && threads->contexts < contexts) { /* with all ranks, also without memory for a team */
-        status = ctx->tp->open_thread(ctx, threads->contexts, apart, match, &threads->context[threads->contexts]);
+    while (status == HK_OK && threads->contexts < contexts) {
+        hk_ctx_t **next_p = opened == HK_OK ? &threads->context[threads->contexts] : NULL;
+        status = ctx->tp->open_thread(ctx, threads->contexts, apart, match, next_p);
         threads->contexts += status == HK_OK;
     }
-    status = status == HK_OK ? opened : status;
     for (int i = 0; i < count && status == HK_OK; i++) {
         hk_team_run(threads->team, i)->ctx = threads->context[i];
     }

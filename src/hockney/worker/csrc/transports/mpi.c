@@ -42,11 +42,12 @@ __attribute__((cold, noinline)) hk_status_t hk_mpi_failed(int rank, const char *
     }
 }
 
-int hk_mpi_agree(hk_ctx_t *ctx, int code)
+hk_status_t hk_mpi_agree(hk_ctx_t *ctx, hk_status_t mine)
 {
-    int has_failed = code != MPI_SUCCESS, have_failed = 0;
-    const int met = MPI_Allreduce(&has_failed, &have_failed, 1, MPI_INT, MPI_MAX, hk_mpi_comm(ctx));
-    return has_failed ? code : met != MPI_SUCCESS ? met : have_failed ? MPI_ERR_OTHER : MPI_SUCCESS;
+    const int my = (int)mine;
+    int worst = my;
+    const hk_status_t met = HK_MPI_CALL(ctx, MPI_Allreduce, &my, &worst, 1, MPI_INT, MPI_MAX, hk_mpi_comm(ctx));
+    return met == HK_OK ? (hk_status_t)worst : met;
 }
 
 /* ---- the timed hooks -------------------------------------------------------------------------------------------- */

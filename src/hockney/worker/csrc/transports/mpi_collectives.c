@@ -277,13 +277,13 @@ hk_status_t hk_mpi_make_call(hk_ctx_t *ctx, hk_call_t *call)
     if (call->in_place) {
         set_in_place(call);
     }
-    int code = hk_mpi_agree(ctx, make_comm(ctx, call, m));
-    if (code == MPI_SUCCESS && call->form == HK_PERSISTENT) {
-        code = hk_mpi_agree(ctx, init_persistent(call, m));
+    hk_status_t status = hk_mpi_agree(ctx, HK_MPI_CHECKED(ctx, "a new communicator", make_comm(ctx, call, m)));
+    if (status == HK_OK && call->form == HK_PERSISTENT) {
+        status = hk_mpi_agree(ctx, HK_MPI_CHECKED(ctx, "a persistent operation", init_persistent(call, m)));
     }
-    if (code != MPI_SUCCESS) {
+    if (status != HK_OK) {
         hk_mpi_drop_call(ctx, call);
-        return hk_mpi_failed(ctx->rank, "setting up a collective operation", code);
+        return status;
     }
     call->run = call->form == HK_PERSISTENT ? start_persistent : call_hooks[call->operation][call->form];
     call->wait = call->form == HK_BLOCKING ? NULL : wait_call;

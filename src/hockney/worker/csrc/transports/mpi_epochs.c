@@ -158,33 +158,32 @@ static void epoch_free(mpi_epoch_t *m)
  * end, as a lock may need the library's progress at its target. */
 hk_status_t hk_mpi_make_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)
 {
-    static const char what[] = "setting up an epoch";
     mpi_epoch_t *m = malloc(sizeof *m);
-    int code = MPI_ERR_NO_MEM;
-    if (m != NULL) {
+    hk_status_t status = HK_OK;
+    if (m == NULL) {
+        status = hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for an epoch");
+    } else {
         *m = (mpi_epoch_t){.window = hk_window_at(ctx, epoch->memory), .to = MPI_GROUP_NULL, .from = MPI_GROUP_NULL};
         m->win = m->window->win;
-        code = epoch_groups(ctx, epoch, m);
+        status = HK_MPI_CHECKED(ctx, "MPI_Group_incl", epoch_groups(ctx, epoch, m));
     }
-    code = hk_mpi_agree(ctx, code);
-    if (code != MPI_SUCCESS || m == NULL) {
+    status = hk_mpi_agree(ctx, status);
+    if (status != HK_OK || m == NULL) {
         if (m != NULL) {
             epoch_free(m);
         }
-        return hk_mpi_failed(ctx->rank, what, code);
+        return status;
     }
     epoch->own = m;
     epoch_choose_hooks(epoch);
-    code = hk_mpi_agree(ctx, m->window->epochs++ == 0 ? MPI_Win_unlock_all(m->win) : MPI_SUCCESS);
-    if (code == MPI_SUCCESS) {
-        const hk_status_t held = epoch_is_fenced(epoch) ? epoch_fence(ctx, epoch) : epoch_hold(ctx, epoch, true);
-        code = hk_mpi_agree(ctx, held == HK_OK ? MPI_SUCCESS : MPI_ERR_OTHER);
+    status = hk_mpi_agree(ctx, m->window->epochs++ == 0 ? HK_MPI_CALL(ctx, MPI_Win_unlock_all, m->win) : HK_OK);
+    if (status == HK_OK) {
+        status = hk_mpi_agree(ctx, epoch_is_fenced(epoch) ? epoch_fence(ctx, epoch) : epoch_hold(ctx, epoch, true));
     }
-    if (code != MPI_SUCCESS) {
+    if (status != HK_OK) {
         (void)hk_mpi_drop_epoch(ctx, epoch);
-        return hk_mpi_failed(ctx->rank, what, code);
     }
-    return HK_OK;
+    return status;
 }
 
 hk_status_t hk_mpi_drop_epoch(hk_ctx_t *ctx, hk_epoch_t *epoch)

@@ -30,8 +30,9 @@ static inline MPI_Comm hk_mpi_comm(const hk_ctx_t *ctx)
 /* Log a failed call of the library. Out of line and cold, so that hooks stay a compare and a jump. */
 hk_status_t hk_mpi_failed(int rank, const char *call, int code);
 
-/* All ranks meet, and all get an error if one has one: this rank's own, or MPI_ERR_OTHER. */
-int hk_mpi_agree(hk_ctx_t *ctx, int code);
+/* All ranks meet and get the worst status. Log an error of this rank before: if the others are still in the call that
+ * failed here, all wait until the time limit, and its message has this reason. */
+hk_status_t hk_mpi_agree(hk_ctx_t *ctx, hk_status_t mine);
 
 static inline MPI_Request *hk_mpi_request(hk_req_t *req)
 {

@@ -28,49 +28,51 @@ static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Prepare a new window: check that loads see puts without further calls, exchange the addresses, and lock. */
-static int set_up(hk_ctx_t *ctx, hk_window_t *made)
+static hk_status_t set_up(hk_ctx_t *ctx, hk_window_t *made)
 {
     int *model = NULL;
     int has_model = 0;
     const MPI_Aint mine = made->begins[ctx->rank];
     MPI_Win_get_attr(made->win, MPI_WIN_MODEL, (void *)&model, &has_model);
     if (!has_model || *model != MPI_WIN_UNIFIED) {
-        hk_log(ctx->rank, "mpi:rma: this library's windows have separate copies, so a rank cannot wait for a word");
-        return MPI_ERR_OTHER;
+        return hk_fail(HK_ERR_SYSTEM, ctx->rank,
+                       "mpi:rma: this library's windows have separate copies, so a rank cannot wait for a word");
     }
-    const int code = MPI_Allgather(&mine, 1, MPI_AINT, made->begins, 1, MPI_AINT, hk_mpi_comm(ctx));
-    return code == MPI_SUCCESS ? MPI_Win_lock_all(MPI_MODE_NOCHECK, made->win) : code;
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Allgather, &mine, 1, MPI_AINT, made->begins, 1, MPI_AINT, hk_mpi_comm(ctx)));
+    const hk_status_t locked = HK_MPI_CALL(ctx, MPI_Win_lock_all, MPI_MODE_NOCHECK, made->win);
+    const hk_status_t status = hk_mpi_agree(ctx, locked);
+    if (status != HK_OK && locked == HK_OK) {
+        MPI_Win_unlock_all(made->win);
+    }
+    return status;
 }
 
 /* Memory of whole pages with room for one more, so that a page begins in it. All ranks get an error if one has one, and
  * none waits for a rank that has given up. */
-static int make_window(hk_ctx_t *ctx, hk_window_t *made, size_t page_bytes)
+static hk_status_t make_window(hk_ctx_t *ctx, hk_window_t *made, size_t page_bytes)
 {
     const hk_window_kind_t *kind = ctx->tp->own;
     MPI_Aint begin = 0;
+    made->begins = calloc((size_t)ctx->size, sizeof(MPI_Aint));
     made->base = kind->takes_memory ? hk_private_alloc(ctx, made->base_bytes) : NULL;
-    int code = hk_mpi_agree(ctx, kind->takes_memory && made->base == NULL ? MPI_ERR_NO_MEM : MPI_SUCCESS);
-    if (code == MPI_SUCCESS) {
-        code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)made->base_bytes, &made->base, &made->win);
-        code = hk_mpi_agree(ctx, code); /* else no window is freed: all ranks would have to */
-    }
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
+    const bool has_memory = made->begins != NULL && (!kind->takes_memory || made->base != NULL);
+    HK_TRY(hk_mpi_agree(ctx, has_memory ? HK_OK : hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a window")));
+    const int code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)made->base_bytes, &made->base, &made->win);
+    HK_TRY(hk_mpi_agree(ctx, HK_MPI_CHECKED(ctx, kind->call, code))); /* no window is freed: all ranks would have to */
     MPI_Win_set_errhandler(made->win, MPI_ERRORS_RETURN);
     const int attached = hk_window_attach(kind, made->win, made->base, made->base_bytes, &begin);
-    code = hk_mpi_agree(ctx, attached);
-    if (code == MPI_SUCCESS) {
+    hk_status_t status = hk_mpi_agree(ctx, HK_MPI_CHECKED(ctx, "MPI_Win_attach", attached));
+    if (status == HK_OK) {
         const size_t past_page = (uintptr_t)made->base % page_bytes;
         const size_t skipped = past_page == 0 ? 0 : page_bytes - past_page;
         made->begins[ctx->rank] = begin + (MPI_Aint)skipped;
         made->memory = (unsigned char *)made->base + skipped;
-        code = set_up(ctx, made);
+        status = set_up(ctx, made);
     }
-    if (code != MPI_SUCCESS) {
+    if (status != HK_OK) {
         kind->unmake(attached == MPI_SUCCESS ? made->base : NULL, &made->win);
     }
-    return code;
+    return status;
 }
 
 static void drop_memory(hk_ctx_t *ctx, hk_window_t *window)
@@ -87,17 +89,13 @@ static void *rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
     hk_rma_t *rma = rma_of(ctx);
     const long page = sysconf(_SC_PAGESIZE);
     const size_t page_bytes = page > 0 ? (size_t)page : 4096;
-    hk_window_t made = {.begins = calloc((size_t)ctx->size, sizeof(MPI_Aint))};
-    if (rma->windows_count == HK_WINDOWS_MAX || made.begins == NULL) {
+    hk_window_t made = {.room_bytes = (size_bytes / page_bytes + 1) * page_bytes};
+    if (rma->windows_count == HK_WINDOWS_MAX) {
         hk_log(ctx->rank, "%s: no room for more than %zu windows", ctx->tp->name, rma->windows_count);
-        free(made.begins);
         return NULL;
     }
-    made.room_bytes = (size_bytes / page_bytes + 1) * page_bytes;
     made.base_bytes = made.room_bytes + page_bytes;
-    const int code = make_window(ctx, &made, page_bytes);
-    if (code != MPI_SUCCESS) {
-        hk_mpi_failed(ctx->rank, ((const hk_window_kind_t *)ctx->tp->own)->call, code);
+    if (make_window(ctx, &made, page_bytes) != HK_OK) {
         drop_memory(ctx, &made);
         return NULL;
     }

@@ -89,7 +89,12 @@ static hk_status_t threads_open_thread(hk_ctx_t *base, int number, hk_apart_t ap
 {
     thread_ctx_t *thread = calloc(1, sizeof *thread);
     if (thread == NULL) {
-        return hk_fail(HK_ERR_MEMORY, base->rank, "mpi:threads: no memory for a thread's context");
+        hk_log(base->rank, "mpi:threads: no memory for a thread's context");
+    }
+    const hk_status_t status = hk_mpi_agree(base, thread != NULL && thread_p != NULL ? HK_OK : HK_ERR_MEMORY);
+    if (status != HK_OK || thread == NULL) {
+        free(thread);
+        return status;
     }
     thread->mpi.base = *base;
     thread->mpi.base.tp = &thread_tables[match];

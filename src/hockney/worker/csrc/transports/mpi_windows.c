@@ -47,8 +47,8 @@ static int unmake_dynamic(void *base, MPI_Win *win_p)
 
 const hk_window_kind_t hk_window_created = {"MPI_Win_create", true, make_created, NULL, unmake_window};
 const hk_window_kind_t hk_window_allocated = {"MPI_Win_allocate", false, make_allocated, NULL, unmake_window};
-const hk_window_kind_t hk_window_dynamic = {"MPI_Win_create_dynamic or MPI_Win_attach", true, make_dynamic,
-                                            attach_dynamic, unmake_dynamic};
+const hk_window_kind_t hk_window_dynamic = {"MPI_Win_create_dynamic", true, make_dynamic, attach_dynamic,
+                                            unmake_dynamic};
 const hk_window_kind_t hk_window_shared = {"MPI_Win_allocate_shared", false, make_shared, NULL, unmake_window};
 
 int hk_window_attach(const hk_window_kind_t *kind, MPI_Win win, void *base, size_t size_bytes, MPI_Aint *begin_p)
@@ -76,19 +76,14 @@ hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, co
     void *base = size_bytes > 0 || !kind->takes_memory ? memory : NULL;
     MPI_Win win = MPI_WIN_NULL;
     MPI_Aint begin = 0;
-    int code = kind->make(hk_mpi_comm(ctx), (MPI_Aint)whole, &base, &win);
-    if (code == MPI_SUCCESS) {
-        code = hk_window_attach(kind, win, base, size_bytes, &begin);
-    }
-    if (code != MPI_SUCCESS) {
-        return hk_mpi_failed(ctx->rank, kind->call, code);
-    }
+    HK_TRY(HK_MPI_CHECKED(ctx, kind->call, kind->make(hk_mpi_comm(ctx), (MPI_Aint)whole, &base, &win)));
+    HK_TRY(HK_MPI_CHECKED(ctx, "MPI_Win_attach", hk_window_attach(kind, win, base, size_bytes, &begin)));
     if (is_used) {
-        code = use_once(ctx, win, begin, size_bytes, local);
-        if (code == MPI_SUCCESS && size_bytes > 0) {
+        /* After an error the window stays: others may wait in it, and its end would wait for them. */
+        HK_TRY(HK_MPI_CHECKED(ctx, "MPI_Win_fence or MPI_Put", use_once(ctx, win, begin, size_bytes, local)));
+        if (size_bytes > 0) {
             *(unsigned char *)memory = *(const unsigned char *)base;
         }
     }
-    const int freed = kind->unmake(base, &win);
-    return HK_MPI_CHECKED(ctx, kind->call, code != MPI_SUCCESS ? code : freed);
+    return HK_MPI_CHECKED(ctx, "MPI_Win_free", kind->unmake(base, &win));
 }

@@ -104,7 +104,8 @@ static hk_status_t null_open_thread(hk_ctx_t *ctx, int number, hk_apart_t apart,
 {
     (void)number, (void)apart, (void)match;
     hk_ctx_t *thread = calloc(1, sizeof *thread);
-    if (thread == NULL) {
+    if (thread == NULL || thread_p == NULL) {
+        free(thread);
         return HK_ERR_MEMORY;
     }
     *thread = *ctx;
