@@ -91,23 +91,16 @@ static int take_value(hk_args_t *args, const char *option, char *value, int *cpu
         args->seed = parse_number(value, INT_MAX);
         return args->seed >= 0 ? 0 : refuse_start("not a seed:", value);
     }
-    if (strcmp(option, "--model") == 0) {
-        args->model = value;
-        return 0;
+    const char **text_p = strcmp(option, "--model") == 0       ? &args->model
+                          : strcmp(option, "--listen") == 0    ? &args->listen
+                          : strcmp(option, "--interface") == 0 ? &args->interface
+                          : strcmp(option, "--join") == 0      ? &args->join
+                                                               : NULL;
+    if (text_p == NULL) {
+        return refuse_start("unknown option:", option);
     }
-    if (strcmp(option, "--listen") == 0) {
-        args->listen = value;
-        return 0;
-    }
-    if (strcmp(option, "--interface") == 0) {
-        args->interface = value;
-        return 0;
-    }
-    if (strcmp(option, "--join") == 0) {
-        args->join = value;
-        return 0;
-    }
-    return refuse_start("unknown option:", option);
+    *text_p = value;
+    return 0;
 }
 
 /* A socket of the job would take the number of a closed standard descriptor, and get its commands, answers or log. */

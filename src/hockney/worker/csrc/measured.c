@@ -74,7 +74,7 @@ static void put_point(hk_answer_t *answer, const hk_ctx_t *ctx, const hk_command
     hk_answer_unsigned(answer, "warmup", result->warmup);
     hk_answer_string(answer, "timed", is_other_root ? rank : hk_timed_names[timed]);
     hk_answer_string(answer, "algorithm", plan->algorithm);
-    hk_answer_unsigned(answer, "divisor", plan->divisor);
+    hk_answer_unsigned(answer, "divisor", plan->divisor > 0 ? plan->divisor : 1);
     hk_answer_unsigned(answer, "bytes_per_rep", plan->bytes_per_rep);
     hk_answer_unsigned(answer, "messages_per_rep", plan->messages_per_rep);
 }

@@ -84,7 +84,7 @@ typedef struct hk_plan {
     size_t out_bytes, in_bytes, reqs_count, state_bytes;
     uint64_t bytes_per_rep;    /* payload, as the pattern defines its bandwidth */
     uint64_t messages_per_rep; /* messages that carry bytes_per_rep */
-    uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip */
+    uint64_t divisor;          /* a repetition's time is divided by this: 2 for half a round trip; absent: 1 */
     const char *algorithm;     /* "native", the name of another, or NULL if there is only one */
     hk_timed_t timed;          /* the ranks whose samples count, where an option chooses them */
     int root;                  /* with HK_TIMED_ROOT: the rank whose samples count; the same on all ranks */
@@ -93,6 +93,10 @@ typedef struct hk_plan {
     bool scheduled;
     uint64_t period; /* buffers repeat after this many repetitions; 0: 1 */
 } hk_plan_t;
+
+/* In a plan: both buffers have room for one message; a repetition moves `count` messages of this size. */
+#define HK_ONE_EACH(run) .out_bytes = (run)->bytes, .in_bytes = (run)->bytes
+#define HK_MOVES(run, count) .bytes_per_rep = (count) * (run)->bytes, .messages_per_rep = (count)
 
 enum { HK_FROM_ALL = -1 };
 

@@ -121,6 +121,7 @@ void hk_parts_drop(hk_ctx_t *ctx, hk_call_t *call);
 /* Called by others than the table, too. */
 hk_status_t hk_barrier_dissemination(hk_ctx_t *ctx, hk_call_t *call);
 hk_status_t hk_alltoall_flat(hk_ctx_t *ctx, hk_call_t *call);
+hk_status_t hk_allreduce_ring(hk_ctx_t *ctx, hk_call_t *call);
 
 /* Whether an algorithm is for groups of this size; if not, *what_p describes those that it is for. */
 bool hk_algorithm_takes(const hk_algorithm_t *algorithm, int size, const char **what_p);

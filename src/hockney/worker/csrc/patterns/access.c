@@ -104,8 +104,7 @@ hk_plan_t hk_access_plan(const hk_run_t *run)
     const size_t places = access_places(run);
     hk_plan_t plan = {.out_bytes = places * run->bytes,
                       .in_bytes = hk_reach_slots(run) * places * run->bytes,
-                      .bytes_per_rep = hk_reach_accesses(run) * at_once * run->bytes,
-                      .messages_per_rep = hk_reach_accesses(run) * at_once,
+                      HK_MOVES(run, hk_reach_accesses(run) * at_once),
                       .divisor = at_once,
                       .timed = timed[access_option(run, HK_ACCESS_TIME)],
                       .root = access_kind(run)->reach == HK_REACH_PAIR ? hk_source(run->option) : 0};

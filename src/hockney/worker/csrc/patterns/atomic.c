@@ -17,33 +17,6 @@
      "what happens to an element; no_op: only fetched; inc: 1 is added by the library's own call"}
 // clang-format on
 
-hk_atomic_t hk_atomic_of(const hk_run_t *run)
-{
-    const hk_atomic_kind_t kind = *(const hk_atomic_kind_t *)run->pattern->own;
-    const bool has_op = kind != HK_ATOMIC_COMPARE_AND_SWAP;
-    return (hk_atomic_t){.kind = kind,
-                         .type = (hk_type_t)run->option[HK_ATOMIC_TYPE],
-                         .update = has_op ? (int)run->option[HK_ATOMIC_OP] : (int)HK_UPDATE_REPLACE,
-                         .size_bytes = hk_atomic_each_bytes(run)};
-}
-
-size_t hk_atomic_each_bytes(const hk_run_t *run)
-{
-    return run->pattern->unsized ? hk_type_bytes[run->option[HK_ATOMIC_TYPE]] : run->bytes;
-}
-
-size_t hk_atomic_places(const hk_run_t *run)
-{
-    const int64_t window = run->option[HK_ATOMIC_WINDOW];
-    return window > 0 ? (size_t)window : 1;
-}
-
-size_t hk_atomic_stride(const hk_run_t *run)
-{
-    const size_t bytes = hk_atomic_places(run) * hk_atomic_each_bytes(run);
-    return (bytes + HK_ATOMIC_LINE_BYTES - 1) / HK_ATOMIC_LINE_BYTES * HK_ATOMIC_LINE_BYTES;
-}
-
 static hk_epoch_kind_t atomic_sync(const hk_run_t *run)
 {
     return (hk_epoch_kind_t)(run->option[HK_ATOMIC_SYNC] + HK_EPOCH_QUIET);
@@ -98,8 +71,7 @@ static hk_plan_t atomic_plan(const hk_run_t *run)
                        .in_bytes = 2 * stride + (hk_fetches(atomic.kind) ? (size_t)origins * hk_atomic_block(run) : 0),
                        .state_bytes = sizeof(hk_atomic_state_t) + 2 * sizeof(uint64_t) +
                                       (size_t)origins * (sizeof(hk_atomic_step_t) + 2 * sizeof(uint64_t) + sizeof(int)),
-                       .bytes_per_rep = ranks * places * run->bytes,
-                       .messages_per_rep = ranks * places,
+                       HK_MOVES(run, ranks * places),
                        .divisor = places,
                        .timed = timed[run->option[HK_ATOMIC_ORIGINS]],
                        .root = hk_source(run->option)};

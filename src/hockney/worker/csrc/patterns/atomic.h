@@ -1,4 +1,5 @@
-/* Atomic operations on a peer's memory: sizes and loops (atomic.c), and what must have come of them (atomic_check.c).
+/* Atomic operations on a peer's memory: loops (atomic.c); sizes, data, and what must have come of them
+ * (atomic_check.c).
  *
  * Buffers, each part a window of elements on lines of its own:
  *   out  operands, then the old values that compare_and_swap expects

@@ -16,6 +16,39 @@
 
 enum { COLLECTED_BYTES = 1 << 20 }; /* for the blocks of all origins */
 
+/* ---- sizes --------------------------------------------------------------------------------------------------------
+ */
+
+hk_atomic_t hk_atomic_of(const hk_run_t *run)
+{
+    const hk_atomic_kind_t kind = *(const hk_atomic_kind_t *)run->pattern->own;
+    const bool has_op = kind != HK_ATOMIC_COMPARE_AND_SWAP;
+    return (hk_atomic_t){.kind = kind,
+                         .type = (hk_type_t)run->option[HK_ATOMIC_TYPE],
+                         .update = has_op ? (int)run->option[HK_ATOMIC_OP] : (int)HK_UPDATE_REPLACE,
+                         .size_bytes = hk_atomic_each_bytes(run)};
+}
+
+size_t hk_atomic_each_bytes(const hk_run_t *run)
+{
+    return run->pattern->unsized ? hk_type_bytes[run->option[HK_ATOMIC_TYPE]] : run->bytes;
+}
+
+size_t hk_atomic_places(const hk_run_t *run)
+{
+    const int64_t window = run->option[HK_ATOMIC_WINDOW];
+    return window > 0 ? (size_t)window : 1;
+}
+
+size_t hk_atomic_stride(const hk_run_t *run)
+{
+    const size_t bytes = hk_atomic_places(run) * hk_atomic_each_bytes(run);
+    return (bytes + HK_ATOMIC_LINE_BYTES - 1) / HK_ATOMIC_LINE_BYTES * HK_ATOMIC_LINE_BYTES;
+}
+
+/* ---- data ---------------------------------------------------------------------------------------------------------
+ */
+
 /* Payloads of this reduction's kind: products need numbers near 1; else all bits are random. */
 static hk_reduction_t atomic_reduction(const hk_atomic_t *atomic)
 {

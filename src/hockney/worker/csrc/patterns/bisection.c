@@ -10,11 +10,7 @@ static hk_plan_t bisection_plan(const hk_run_t *run)
 {
     static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN, HK_TIMED_SOURCES};
     const uint64_t size = (uint64_t)run->ctx->size;
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .bytes_per_rep = size * run->bytes,
-                       .messages_per_rep = size,
-                       .divisor = 2,
+    return (hk_plan_t){HK_ONE_EACH(run), HK_MOVES(run, size), .divisor = 2,
                        .timed = timed[run->option[BISECTION_TIME]]};
 }
 
@@ -28,12 +24,6 @@ static hk_status_t bisection_repeat(hk_run_t *run, uint64_t reps)
 {
     return run->option[BISECTION_START] == HK_FROM_BARRIER ? hk_from_barriers(run, reps, bisection_stream)
                                                            : bisection_stream(run, reps);
-}
-
-static bool bisection_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_halves_peer(run->ctx)};
-    return i == 0;
 }
 
 const hk_pattern_t hk_pattern_bisection = {
@@ -51,5 +41,5 @@ const hk_pattern_t hk_pattern_bisection = {
     .plan = bisection_plan,
     .meet = hk_halves_meet,
     .repeat = bisection_repeat,
-    .expected = bisection_expected,
+    .expected = hk_halves_expected,
 };

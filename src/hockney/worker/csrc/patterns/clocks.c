@@ -20,10 +20,8 @@ typedef struct clocks_state {
 static hk_plan_t clocks_plan(const hk_run_t *run)
 {
     (void)run;
-    return (hk_plan_t){.out_bytes = sizeof(clocks_stamp_t),
-                       .in_bytes = sizeof(clocks_stamp_t),
-                       .state_bytes = sizeof(clocks_state_t),
-                       .divisor = 1};
+    return (hk_plan_t){
+        .out_bytes = sizeof(clocks_stamp_t), .in_bytes = sizeof(clocks_stamp_t), .state_bytes = sizeof(clocks_state_t)};
 }
 
 static bool clocks_fits(const hk_run_t *run, char *why, size_t len)

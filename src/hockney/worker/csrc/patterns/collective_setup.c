@@ -216,7 +216,6 @@ hk_plan_t hk_collective_plan(const hk_run_t *run)
                        .state_bytes = hk_state_bytes(&setup) + setup.own_bytes,
                        .bytes_per_rep = messages * run->bytes / (setup.asked.vector_bytes > 0 ? size : 1),
                        .messages_per_rep = messages,
-                       .divisor = 1,
                        .algorithm = algorithm == NULL ? "native" : algorithm->name,
                        .timed = timed[setup.asked.time],
                        .root = (int)setup.asked.root,

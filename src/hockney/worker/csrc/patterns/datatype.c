@@ -80,8 +80,7 @@ static hk_plan_t datatype_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = room,
                        .in_bytes = room,
                        .state_bytes = sizeof(datatype_state_t) + layout.blocks * sizeof(size_t),
-                       .bytes_per_rep = 2 * run->bytes,
-                       .messages_per_rep = 2,
+                       HK_MOVES(run, 2),
                        .divisor = 2,
                        .algorithm = ways[datatype_pack(run)],
                        .root = hk_source(run->option)};

@@ -22,9 +22,7 @@ static inline int hk_ring_previous(const hk_run_t *run)
     return (int)((run->ctx->rank + run->ctx->size - run->option[HK_RING_DISTANCE]) % run->ctx->size);
 }
 
-/* Hooks. The distance is less than the number of ranks; every rank sends one message and receives one. */
+/* The hook `fits`: the distance is less than the number of ranks. */
 bool hk_ring_fits(const hk_run_t *run, char *why, size_t len);
-hk_plan_t hk_ring_plan(const hk_run_t *run);
-bool hk_ring_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
 
 #endif

@@ -53,8 +53,7 @@ static hk_plan_t fan_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = run->bytes > 0 ? run->bytes : FAN_ANSWER_BYTES,
                        .in_bytes = peers * fan.places * run->bytes + FAN_ANSWER_BYTES,
                        .reqs_count = peers * fan.window,
-                       .bytes_per_rep = messages * run->bytes,
-                       .messages_per_rep = messages,
+                       HK_MOVES(run, messages),
                        .divisor = fan.window};
 }
 

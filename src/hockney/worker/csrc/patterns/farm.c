@@ -51,8 +51,7 @@ hk_plan_t hk_farm_plan(const hk_run_t *run)
     const uint64_t counted = scheduled ? 0 : events * senders;
     hk_plan_t plan = {.out_bytes = run->bytes > control_bytes ? run->bytes : control_bytes,
                       .state_bytes = sizeof(hk_farm_t),
-                      .bytes_per_rep = counted * run->bytes,
-                      .messages_per_rep = counted,
+                      HK_MOVES(run, counted),
                       .divisor = events,
                       .scheduled = scheduled,
                       .period = receivers};

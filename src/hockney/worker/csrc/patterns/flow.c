@@ -24,8 +24,7 @@ hk_plan_t hk_flow_plan(const hk_run_t *run, int flows, bool both)
     return (hk_plan_t){.out_bytes = run->bytes > answer_bytes ? run->bytes : answer_bytes,
                        .in_bytes = in_bytes + answer_bytes,
                        .reqs_count = ways * window,
-                       .bytes_per_rep = ways * (uint64_t)flows * window * run->bytes,
-                       .messages_per_rep = ways * (uint64_t)flows * window,
+                       HK_MOVES(run, ways * (uint64_t)flows * window),
                        .divisor = ways * window};
 }
 
@@ -190,58 +189,4 @@ hk_status_t hk_flow_both(hk_run_t *run, int peer, bool begins, uint64_t reps)
         return HK_OK;
     }
     return begins ? tp->recv(ctx, peer, run->in, 0) : tp->send(ctx, peer, run->out, 0);
-}
-
-/* ---- from rank 0 to all others ----------------------------------------------------------------------------------- */
-
-hk_plan_t hk_flow_root_plan(const hk_run_t *run)
-{
-    const uint64_t receivers = (uint64_t)run->ctx->size - 1;
-    const bool source = run->ctx->rank == 0;
-    return (hk_plan_t){.out_bytes = source ? run->bytes : 0,
-                       .in_bytes = source ? 0 : run->bytes,
-                       .reqs_count = source ? receivers : 0,
-                       .bytes_per_rep = receivers * run->bytes,
-                       .messages_per_rep = receivers,
-                       .divisor = 1};
-}
-
-static hk_status_t send_all(hk_run_t *run, size_t stride_bytes)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    for (size_t k = 0; k < run->reqs_count; k++) {
-        HK_TRY(tp->isend(ctx, (int)k + 1, run->out + k * stride_bytes, run->bytes, &run->reqs[k]));
-    }
-    return tp->wait_all(ctx, run->reqs, run->reqs_count);
-}
-
-hk_status_t hk_flow_from_root(hk_run_t *run, size_t stride_bytes, uint64_t reps)
-{
-    hk_ctx_t *ctx = run->ctx;
-    if (ctx->rank == 0) {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(send_all(run, stride_bytes));
-        }
-    } else {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(ctx->tp->recv(ctx, 0, run->in, run->bytes));
-        }
-    }
-    return HK_OK;
-}
-
-hk_status_t hk_flow_acknowledge_root(hk_run_t *run)
-{
-    hk_ctx_t *ctx = run->ctx;
-    if (run->option[HK_FLOW_UNTIL] != HK_UNTIL_ACKED) {
-        return HK_OK;
-    }
-    if (ctx->rank > 0) {
-        return ctx->tp->send(ctx, 0, run->out, 0);
-    }
-    for (int rank = 1; rank < ctx->size; rank++) {
-        HK_TRY(ctx->tp->recv(ctx, rank, run->in, 0));
-    }
-    return HK_OK;
 }

@@ -47,13 +47,4 @@ hk_status_t hk_flow_exchange_windows(hk_run_t *run, int peer, bool begins, uint6
 /* `reps` windows in both directions at once; the rank that begins gets the acknowledgement or the answers. */
 hk_status_t hk_flow_both(hk_run_t *run, int peer, bool begins, uint64_t reps);
 
-/* For patterns in which rank 0 sends a message to every other rank, all at once. The plan has one message in `out`. */
-hk_plan_t hk_flow_root_plan(const hk_run_t *run);
-
-/* `reps` times; the message for rank r begins at (r - 1) * stride_bytes. */
-hk_status_t hk_flow_from_root(hk_run_t *run, size_t stride_bytes, uint64_t reps);
-
-/* Afterwards rank 0 receives an acknowledgement from each, if the option requests it. */
-hk_status_t hk_flow_acknowledge_root(hk_run_t *run);
-
 #endif

@@ -24,12 +24,7 @@ static bool forked_fits(const hk_run_t *run, char *why, size_t len)
 
 static hk_plan_t forked_plan(const hk_run_t *run)
 {
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .state_bytes = sizeof(forked_state_t),
-                       .bytes_per_rep = 2 * run->bytes,
-                       .messages_per_rep = 2,
-                       .divisor = 2,
+    return (hk_plan_t){HK_ONE_EACH(run), .state_bytes = sizeof(forked_state_t), HK_MOVES(run, 2), .divisor = 2,
                        .root = hk_source(run->option)};
 }
 

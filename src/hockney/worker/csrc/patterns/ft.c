@@ -223,7 +223,6 @@ static hk_plan_t ft_plan(const hk_run_t *run)
                        .reqs_count = 2 * (size - 1),
                        .state_bytes =
                            sizeof(ft_t) + _Alignof(ft_t) + (is_portable ? 0 : run->ctx->tp->call_bytes(&call)),
-                       .divisor = 1,
                        .algorithm = is_portable ? "flat" : "native"};
 }
 

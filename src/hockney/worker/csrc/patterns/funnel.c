@@ -8,9 +8,7 @@ static hk_plan_t funnel_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = target ? 0 : run->bytes,
                        .in_bytes = target ? sources * run->bytes : 0,
                        .reqs_count = target ? sources : 0,
-                       .bytes_per_rep = sources * run->bytes,
-                       .messages_per_rep = sources,
-                       .divisor = 1};
+                       HK_MOVES(run, sources)};
 }
 
 static hk_status_t funnel_receive_all(hk_run_t *run)

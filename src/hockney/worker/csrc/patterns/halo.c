@@ -44,8 +44,7 @@ static hk_plan_t halo_plan(const hk_run_t *run)
                        .in_bytes = faces * run->bytes,
                        .reqs_count = 2 * faces,
                        .state_bytes = sizeof(halo_state_t),
-                       .bytes_per_rep = messages * run->bytes,
-                       .messages_per_rep = messages,
+                       HK_MOVES(run, messages),
                        .divisor = time == HALO_MESSAGE && faces > 0 ? faces : 1,
                        .timed = time == HALO_SLOWEST ? HK_TIMED_SLOWEST : HK_TIMED_MEAN};
 }

@@ -17,4 +17,11 @@ static inline hk_status_t hk_halves_meet(hk_run_t *run)
     return hk_meet(run, peer, run->ctx->rank < peer);
 }
 
+/* The hook `expected`: a message of the partner. */
+static inline bool hk_halves_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
+{
+    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_halves_peer(run->ctx)};
+    return i == 0;
+}
+
 #endif

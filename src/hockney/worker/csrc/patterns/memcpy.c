@@ -14,11 +14,7 @@ static bool memcpy_fits(const hk_run_t *run, char *why, size_t len)
 
 static hk_plan_t memcpy_plan(const hk_run_t *run)
 {
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .bytes_per_rep = run->bytes,
-                       .messages_per_rep = 1,
-                       .divisor = 1};
+    return (hk_plan_t){HK_ONE_EACH(run), HK_MOVES(run, 1)};
 }
 
 static hk_status_t memcpy_repeat(hk_run_t *run, uint64_t reps)

@@ -58,9 +58,7 @@ static hk_plan_t owd_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = room,
                        .in_bytes = room,
                        .state_bytes = sizeof(owd_state_t),
-                       .bytes_per_rep = run->bytes,
-                       .messages_per_rep = 1,
-                       .divisor = 1,
+                       HK_MOVES(run, 1),
                        .root = owd_source(run)};
 }
 

@@ -36,9 +36,7 @@ static hk_plan_t paramserver_plan(const hk_run_t *run)
                        .in_bytes = (is_server ? workers + 1 : servers) * run->bytes,
                        .reqs_count = is_server ? workers : 2 * servers,
                        .state_bytes = sizeof(paramserver_state_t),
-                       .bytes_per_rep = messages * run->bytes,
-                       .messages_per_rep = messages,
-                       .divisor = 1};
+                       HK_MOVES(run, messages)};
 }
 
 static hk_status_t paramserver_prepare(hk_run_t *run)

@@ -41,9 +41,8 @@ static bool passive_fits(const hk_run_t *run, char *why, size_t len)
 
 static hk_plan_t passive_plan(const hk_run_t *run)
 {
-    hk_plan_t plan = hk_roles_plan(run);
-    plan.state_bytes = sizeof(passive_state_t);
-    return plan;
+    return (hk_plan_t){HK_ONE_EACH(run), HK_MOVES(run, 1), .state_bytes = sizeof(passive_state_t),
+                       .root = hk_source(run->option)};
 }
 
 /* `opens` and `until_complete` are constants in each call. */

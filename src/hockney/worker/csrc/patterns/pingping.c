@@ -25,12 +25,7 @@ static hk_plan_t pingping_plan(const hk_run_t *run)
 {
     static const hk_timed_t timed[] = {HK_TIMED_SLOWEST, HK_TIMED_MEAN};
     const uint64_t size = (uint64_t)run->ctx->size;
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .reqs_count = 1,
-                       .bytes_per_rep = size * run->bytes,
-                       .messages_per_rep = size,
-                       .divisor = 1,
+    return (hk_plan_t){HK_ONE_EACH(run), .reqs_count = 1, HK_MOVES(run, size),
                        .timed = timed[run->option[PINGPING_TIME]]};
 }
 
@@ -67,12 +62,6 @@ static hk_status_t pingping_meet(hk_run_t *run)
     return hk_start_pair(run, peer, run->ctx->rank < peer);
 }
 
-static bool pingping_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
-{
-    *expected_p = (hk_expected_t){.size_bytes = run->bytes, .from_rank = hk_halves_peer(run->ctx)};
-    return i == 0;
-}
-
 const hk_pattern_t hk_pattern_pingping = {
     .name = "pingping",
     .summary = "partners in two halves of the ranks send to each other at once and receive; the slowest exchange",
@@ -89,5 +78,5 @@ const hk_pattern_t hk_pattern_pingping = {
     .plan = pingping_plan,
     .meet = pingping_meet,
     .repeat = pingping_repeat,
-    .expected = pingping_expected,
+    .expected = hk_halves_expected,
 };

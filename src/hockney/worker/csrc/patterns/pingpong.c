@@ -52,8 +52,7 @@ static hk_plan_t pingpong_plan(const hk_run_t *run)
                        .in_bytes = queues.room_bytes,
                        .reqs_count = 1 + queues.posted,
                        .state_bytes = sizeof(pingpong_state_t),
-                       .bytes_per_rep = 2 * run->bytes,
-                       .messages_per_rep = 2,
+                       HK_MOVES(run, 2),
                        .divisor = 2,
                        .root = hk_source(run->option)};
 }
@@ -166,22 +165,6 @@ static hk_status_t late_trips(hk_run_t *run, int peer, bool begins, uint64_t rep
     return HK_OK;
 }
 
-/* Twice the shortest of several round trips, because a message follows its announcement at once. */
-static hk_status_t pingpong_choose_wait(hk_run_t *run, int peer, bool begins)
-{
-    hk_ctx_t *ctx = run->ctx;
-    uint64_t least_ns = UINT64_MAX;
-    HK_TRY(hk_round_trips(run, peer, begins, 1));
-    for (int trip = 0; trip < PLAIN_TRIPS; trip++) {
-        const uint64_t start_ns = ctx->tp->now_ns(ctx);
-        HK_TRY(hk_round_trips(run, peer, begins, 1));
-        const uint64_t trip_ns = ctx->tp->now_ns(ctx) - start_ns;
-        least_ns = trip_ns < least_ns ? trip_ns : least_ns;
-    }
-    ((pingpong_state_t *)run->state)->wait_ns = 2 * least_ns;
-    return HK_OK;
-}
-
 /* ---- probe ------------------------------------------------------------------------------------------------------- */
 
 static hk_status_t receive_probed(hk_run_t *run, int peer)
@@ -273,7 +256,8 @@ static hk_status_t pingpong_meet(hk_run_t *run)
         return ctx->tp->send(ctx, peer, run->out, 0);
     }
     if (peer >= 0 && run->option[PINGPONG_RECEIVE] == RECEIVE_LATE && state->wait_ns == 0) {
-        HK_TRY(pingpong_choose_wait(run, peer, begins));
+        HK_TRY(hk_shortest_trip(run, peer, begins, PLAIN_TRIPS, &state->wait_ns));
+        state->wait_ns *= 2; /* a message follows its announcement at once */
     }
     return hk_roles_meet(run);
 }

@@ -24,12 +24,7 @@ typedef struct prtt_state {
 static hk_plan_t prtt_plan(const hk_run_t *run)
 {
     const uint64_t messages = (uint64_t)run->option[PRTT_MESSAGES];
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .state_bytes = sizeof(prtt_state_t),
-                       .bytes_per_rep = (messages + 1) * run->bytes,
-                       .messages_per_rep = messages + 1,
-                       .divisor = 1,
+    return (hk_plan_t){HK_ONE_EACH(run), .state_bytes = sizeof(prtt_state_t), HK_MOVES(run, messages + 1),
                        .root = hk_source(run->option)};
 }
 

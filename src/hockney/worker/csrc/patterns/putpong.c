@@ -54,8 +54,7 @@ static hk_plan_t putpong_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = run->bytes,
                        .in_bytes = run->bytes + PUTPONG_SIGNAL_AWAY_BYTES + HK_WORD_BYTES,
                        .state_bytes = sizeof(trips_t),
-                       .bytes_per_rep = 2 * run->bytes,
-                       .messages_per_rep = 2,
+                       HK_MOVES(run, 2),
                        .divisor = 2,
                        .root = hk_source(run->option)};
 }

@@ -98,8 +98,7 @@ static hk_plan_t random_plan(const hk_run_t *run)
                        .in_bytes = hk_flow_places(run->bytes, RANDOM_PLACES) * run->bytes,
                        .reqs_count = 1,
                        .state_bytes = sizeof(random_state_t) + random_steps_bytes(run),
-                       .bytes_per_rep = ways * size * run->bytes,
-                       .messages_per_rep = ways * size,
+                       HK_MOVES(run, ways * size),
                        .divisor = ways,
                        .timed = timed[run->option[RANDOM_TIME]],
                        .period = random_period(run->ctx)};

@@ -49,7 +49,7 @@ static bool ring_fits(const hk_run_t *run, char *why, size_t len)
 static hk_plan_t ring_plan(const hk_run_t *run)
 {
     static const hk_timed_t timed[] = {HK_TIMED_MEAN, HK_TIMED_SLOWEST};
-    hk_plan_t plan = hk_ring_plan(run);
+    hk_plan_t plan = {HK_ONE_EACH(run), HK_MOVES(run, (uint64_t)run->ctx->size)};
     const size_t ways = ring_both(run) ? 2 : 1;
     plan.reqs_count = 2;
     plan.out_bytes *= ways;

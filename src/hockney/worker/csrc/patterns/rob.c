@@ -43,9 +43,7 @@ hk_plan_t hk_rob_plan(const hk_run_t *run)
                            processor ? (size_t)run->option[HK_ROB_BUFFERS] * robs * run->bytes : kind->asked_bytes,
                        .reqs_count = processor ? (size_t)ahead_of(run) * kind->requests : 0,
                        .state_bytes = sizeof(rob_state_t),
-                       .bytes_per_rep = robs * run->bytes,
-                       .messages_per_rep = robs,
-                       .divisor = 1,
+                       HK_MOVES(run, robs),
                        .period = (uint64_t)run->option[HK_ROB_BUFFERS]};
 }
 

@@ -30,16 +30,6 @@ bool hk_roles_fit(const hk_run_t *run, char *why, size_t len)
     return hk_roles_fit_in(run, run->option, why, len);
 }
 
-hk_plan_t hk_roles_plan(const hk_run_t *run)
-{
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .bytes_per_rep = run->bytes,
-                       .messages_per_rep = 1,
-                       .divisor = 1,
-                       .root = hk_source(run->option)};
-}
-
 bool hk_roles_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);

@@ -30,9 +30,6 @@ int hk_role_peer(int rank, const int64_t *option);
 bool hk_roles_fit(const hk_run_t *run, char *why, size_t len);
 bool hk_roles_fit_in(const hk_run_t *run, const int64_t *option, char *why, size_t len);
 
-/* The hook `plan` if a repetition moves one message, and nothing comes back. */
-hk_plan_t hk_roles_plan(const hk_run_t *run);
-
 /* The hook `expected` if each of the two has a message from the other. */
 bool hk_roles_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p);
 

@@ -18,11 +18,7 @@ static bool rounds_fits(const hk_run_t *run, char *why, size_t len)
 static hk_plan_t rounds_plan(const hk_run_t *run)
 {
     const uint64_t paired = (uint64_t)(run->ctx->size / 2) * 2;
-    return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = run->bytes,
-                       .bytes_per_rep = paired * run->bytes,
-                       .messages_per_rep = paired,
-                       .divisor = 2};
+    return (hk_plan_t){HK_ONE_EACH(run), HK_MOVES(run, paired), .divisor = 2};
 }
 
 static hk_status_t rounds_repeat(hk_run_t *run, uint64_t reps)

@@ -84,6 +84,20 @@ hk_status_t hk_start_together(hk_run_t *run)
     return run->ctx->rank > 1 ? HK_OK : hk_start_pair(run, 1 - run->ctx->rank, run->ctx->rank == 0);
 }
 
+hk_status_t hk_shortest_trip(hk_run_t *run, int peer, bool begins, int trips, uint64_t *least_ns_p)
+{
+    hk_ctx_t *ctx = run->ctx;
+    *least_ns_p = UINT64_MAX;
+    HK_TRY(hk_round_trips(run, peer, begins, 1));
+    for (int trip = 0; trip < trips; trip++) {
+        const uint64_t start_ns = ctx->tp->now_ns(ctx);
+        HK_TRY(hk_round_trips(run, peer, begins, 1));
+        const uint64_t trip_ns = ctx->tp->now_ns(ctx) - start_ns;
+        *least_ns_p = trip_ns < *least_ns_p ? trip_ns : *least_ns_p;
+    }
+    return HK_OK;
+}
+
 hk_status_t hk_start_pair(hk_run_t *run, int peer, bool begins)
 {
     enum { TRIPS = 3 };
@@ -92,14 +106,8 @@ hk_status_t hk_start_pair(hk_run_t *run, int peer, bool begins)
     const uint64_t longer = (tp->caps & HK_CAP_SYNCHRONOUS) != 0 ? 1 : 0;
     hk_run_t empty = *run;
     empty.bytes = 0;
-    uint64_t least_ns = UINT64_MAX;
-    HK_TRY(hk_round_trips(&empty, peer, begins, 1));
-    for (int trip = 0; trip < TRIPS; trip++) {
-        const uint64_t start_ns = tp->now_ns(ctx);
-        HK_TRY(hk_round_trips(&empty, peer, begins, 1));
-        const uint64_t trip_ns = tp->now_ns(ctx) - start_ns;
-        least_ns = trip_ns < least_ns ? trip_ns : least_ns;
-    }
+    uint64_t least_ns = 0;
+    HK_TRY(hk_shortest_trip(&empty, peer, begins, TRIPS, &least_ns));
     if (begins) {
         const uint64_t word_ns = tp->now_ns(ctx);
         HK_TRY(tp->send(ctx, peer, run->out, 0));

@@ -10,6 +10,9 @@
  * data that is still in the cache from receiving. */
 hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps);
 
+/* The shortest of some round trips, after one that does not count. */
+hk_status_t hk_shortest_trip(hk_run_t *run, int peer, bool begins, int trips, uint64_t *least_ns_p);
+
 /* `reps` exchanges with a peer that does the same. Posted: the receive is started, then the message is sent; else the
  * send is started, then the message received. */
 hk_status_t hk_exchanges(hk_run_t *run, int peer, uint64_t reps);

@@ -65,7 +65,6 @@ static hk_plan_t first_plan(const hk_run_t *run)
 {
     const bool is_one = run->option[FIRST_PAIRS] == FIRST_PAIRS_ONE;
     return (hk_plan_t){.state_bytes = sizeof(first_state_t),
-                       .divisor = 1,
                        .timed = is_one ? HK_TIMED_ROOT : HK_TIMED_MEAN,
                        .root = is_one ? hk_source(run->option) : 0,
                        .scheduled = true};

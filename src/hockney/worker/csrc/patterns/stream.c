@@ -36,8 +36,7 @@ static hk_plan_t stream_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = block_bytes(run),
                        .in_bytes = 2 * block_bytes(run),
                        .state_bytes = sizeof(state_t),
-                       .bytes_per_rep = writes * run->bytes,
-                       .messages_per_rep = writes,
+                       HK_MOVES(run, writes),
                        .divisor = writes};
 }
 

@@ -33,9 +33,7 @@ static hk_plan_t sweep_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = (size_t)SWEEP_CORNERS * SWEEP_AXES * run->bytes,
                        .in_bytes = (size_t)SWEEP_CORNERS * SWEEP_AXES * run->bytes,
                        .state_bytes = sizeof(sweep_state_t),
-                       .bytes_per_rep = messages * run->bytes,
-                       .messages_per_rep = messages,
-                       .divisor = 1};
+                       HK_MOVES(run, messages)};
 }
 
 /* Each corner is a neighbour of the previous one, and every message has a separate place. */

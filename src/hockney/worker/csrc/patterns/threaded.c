@@ -155,8 +155,7 @@ static hk_plan_t mt_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = most * hk_threads_stride(run->bytes),
                        .in_bytes = most * mt_in_stride(run),
                        .state_bytes = sizeof(hk_threads_t),
-                       .bytes_per_rep = messages * run->bytes,
-                       .messages_per_rep = messages,
+                       HK_MOVES(run, messages),
                        .divisor = kind->divisor * window,
                        .timed = run->option[HK_THREADS_TIME] == HK_THREADS_SLOWEST ? HK_TIMED_SLOWEST
                                                                                    : HK_TIMED_AS_DECLARED};

@@ -88,9 +88,7 @@ static hk_plan_t mtc_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = threads * mtc_out_stride(run),
                        .in_bytes = threads * mtc_in_stride(run),
                        .state_bytes = sizeof(hk_threads_t),
-                       .bytes_per_rep = threads * each * run->bytes,
-                       .messages_per_rep = threads * each,
-                       .divisor = 1,
+                       HK_MOVES(run, threads * each),
                        .algorithm = "native",
                        .timed = run->option[HK_THREADS_TIME] == HK_THREADS_SLOWEST ? HK_TIMED_SLOWEST : HK_TIMED_MEAN};
 }

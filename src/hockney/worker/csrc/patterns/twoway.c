@@ -11,8 +11,7 @@ static hk_plan_t twoway_plan(const hk_run_t *run)
     return (hk_plan_t){.out_bytes = run->bytes,
                        .in_bytes = hk_flow_places(run->bytes, window) * run->bytes,
                        .reqs_count = 2 * window,
-                       .bytes_per_rep = 2 * window * run->bytes,
-                       .messages_per_rep = 2 * window,
+                       HK_MOVES(run, 2 * window),
                        .divisor = 2 * window};
 }
 

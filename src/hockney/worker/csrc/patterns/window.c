@@ -6,7 +6,7 @@ enum { WINDOW_USE, WINDOW_USE_NOTHING = 1 };
 
 static hk_plan_t window_plan(const hk_run_t *run)
 {
-    return (hk_plan_t){.out_bytes = 1, .in_bytes = run->bytes + 1, .divisor = 1};
+    return (hk_plan_t){.out_bytes = 1, .in_bytes = run->bytes + 1};
 }
 
 static hk_status_t window_repeat(hk_run_t *run, uint64_t reps)

@@ -165,32 +165,3 @@ bool hk_mpi_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
     return false;
 }
 #endif
-
-/* ---- the plain transport ---------------------------------------------------------------------------------------- */
-
-const hk_transport_t hk_transport_mpi = {
-    HK_MPI_SHARED,
-    HK_MPI_PLAIN_CONTEXT,
-    HK_MPI_PLAIN_MEMORY,
-    HK_MPI_PLAIN_SENDS,
-    HK_MPI_PLAIN_RECEIVES,
-    .parts = HK_MPI_PARTS_TABLE,
-    .caps = HK_MPI_CAPS | HK_MPI_CAP_PARTS | HK_CAP_MATCHING | HK_CAP_EXCHANGE | HK_CAP_LAYOUTS,
-    .name = "mpi",
-    .summary = "the MPI library that this worker was built with",
-    .below = "shm",
-    .below_remote = "tcp",
-    .max_bytes = INT_MAX,
-    .any_source = MPI_ANY_SOURCE,
-    .any_tag = MPI_ANY_TAG,
-    .send_tagged = hk_mpi_send_tagged,
-    .recv_tagged = hk_mpi_recv_tagged,
-    .irecv_tagged = hk_mpi_irecv_tagged,
-    .exchange = hk_mpi_exchange,
-    .exchange_in_place = hk_mpi_exchange_in_place,
-    .make_layout = hk_mpi_make_layout,
-    .drop_layout = hk_mpi_drop_layout,
-    .send_layout = hk_mpi_send_layout,
-    .recv_layout = hk_mpi_recv_layout,
-    .barrier = hk_mpi_barrier,
-};

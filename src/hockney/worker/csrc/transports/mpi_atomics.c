@@ -25,8 +25,7 @@ _Static_assert(sizeof(mpi_atomic_t) <= sizeof((hk_atomic_t *)0)->own, "mpi: an a
         MPI_Win win = window->win;                                                                                     \
         window->is_dirty = true;                                                                                       \
         (void)compare, (void)fetched;                                                                                  \
-        const int code = call_name(__VA_ARGS__);                                                                       \
-        return HK_MPI_CHECKED(ctx, #call_name, code);                                                                  \
+        return HK_MPI_CHECKED(ctx, #call_name, call_name(__VA_ARGS__));                                                \
     }
 
 ATOMIC_CALL(accumulate, MPI_Accumulate, local, m->count, m->type, peer, at, m->count, m->type, m->op, win)

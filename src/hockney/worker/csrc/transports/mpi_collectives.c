@@ -68,15 +68,13 @@ typedef struct mpi_call {
     static hk_status_t run_##NAME(hk_ctx_t *ctx, hk_call_t *call)                                                      \
     {                                                                                                                  \
         const mpi_call_t *m = call->own;                                                                               \
-        const int code = call_name(__VA_ARGS__);                                                                       \
-        return HK_MPI_CHECKED(ctx, #call_name, code);                                                                  \
+        return HK_MPI_CHECKED(ctx, #call_name, call_name(__VA_ARGS__));                                                \
     }
 #define NONBLOCKING(NAME, call_name, start_name, ...)                                                                  \
     static hk_status_t start_##NAME(hk_ctx_t *ctx, hk_call_t *call)                                                    \
     {                                                                                                                  \
         mpi_call_t *m = call->own;                                                                                     \
-        const int code = start_name(__VA_ARGS__, &m->request);                                                         \
-        return HK_MPI_CHECKED(ctx, #start_name, code);                                                                 \
+        return HK_MPI_CHECKED(ctx, #start_name, start_name(__VA_ARGS__, &m->request));                                 \
     }
 MPI_OPERATIONS(BLOCKING)
 MPI_OPERATIONS(NONBLOCKING)
@@ -84,8 +82,7 @@ MPI_OPERATIONS(NONBLOCKING)
 static hk_status_t run_REDUCE_LOCAL(hk_ctx_t *ctx, hk_call_t *call)
 {
     const mpi_call_t *m = call->own;
-    const int code = MPI_Reduce_local(call->out, call->in, m->count, m->type, m->op);
-    return HK_MPI_CHECKED(ctx, "MPI_Reduce_local", code);
+    return HK_MPI_CALL(ctx, MPI_Reduce_local, call->out, call->in, m->count, m->type, m->op);
 }
 
 #if HK_MPI_4
@@ -112,14 +109,12 @@ static int init_persistent(const hk_call_t *call, mpi_call_t *m)
 
 static hk_status_t start_persistent(hk_ctx_t *ctx, hk_call_t *call)
 {
-    const int code = MPI_Start(&((mpi_call_t *)call->own)->request);
-    return HK_MPI_CHECKED(ctx, "MPI_Start", code);
+    return HK_MPI_CALL(ctx, MPI_Start, &((mpi_call_t *)call->own)->request);
 }
 
 static hk_status_t wait_call(hk_ctx_t *ctx, hk_call_t *call)
 {
-    const int code = MPI_Wait(&((mpi_call_t *)call->own)->request, MPI_STATUS_IGNORE);
-    return HK_MPI_CHECKED(ctx, "MPI_Wait", code);
+    return HK_MPI_CALL(ctx, MPI_Wait, &((mpi_call_t *)call->own)->request, MPI_STATUS_IGNORE);
 }
 
 static hk_status_t test_call(hk_ctx_t *ctx, hk_call_t *call, bool *is_done_p)

@@ -99,12 +99,8 @@ extern const hk_parts_hooks_t hk_mpi_parts;
 #define HK_MPI_PARTS_TABLE NULL
 #endif
 bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len);
-/* mpi_messages.c and mpi_layouts.c: of the plain transport */
-hk_status_t hk_mpi_send_tagged(hk_ctx_t *ctx, int peer, int tag, const void *buf, size_t size_bytes);
-hk_status_t hk_mpi_recv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes);
-hk_status_t hk_mpi_irecv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf, size_t size_bytes, hk_req_t *req);
-hk_status_t hk_mpi_exchange(hk_ctx_t *ctx, int to, const void *out, int from, int in_tag, void *in, size_t size_bytes);
-hk_status_t hk_mpi_exchange_in_place(hk_ctx_t *ctx, int to, int from, int in_tag, void *buf, size_t size_bytes);
+
+/* mpi_layouts.c: of the plain transport */
 hk_status_t hk_mpi_make_layout(hk_ctx_t *ctx, struct hk_layout *layout);
 void hk_mpi_drop_layout(hk_ctx_t *ctx, struct hk_layout *layout);
 hk_status_t hk_mpi_send_layout(hk_ctx_t *ctx, int peer, const void *buf, const struct hk_layout *layout);
@@ -124,6 +120,8 @@ MPI_Op hk_mpi_op(hk_reduction_t reduction);
 /* Hooks that most tables share. */
 #define HK_MPI_PLAIN_CONTEXT .open = hk_mpi_open, .close = hk_mpi_close, .counter = hk_mpi_counter
 #define HK_MPI_PLAIN_MEMORY .alloc = hk_private_alloc, .free = hk_private_free
+#define HK_MPI_PLAIN                                                                                                   \
+    HK_MPI_SHARED, HK_MPI_PLAIN_CONTEXT, HK_MPI_PLAIN_MEMORY, .max_bytes = INT_MAX, .barrier = hk_mpi_barrier
 #define HK_MPI_PLAIN_SENDS .send = hk_mpi_send, .isend = hk_mpi_isend
 #define HK_MPI_PLAIN_RECEIVES .recv = hk_mpi_recv, .irecv = hk_mpi_irecv, .wait_all = hk_mpi_wait_all
 

@@ -18,17 +18,13 @@ static hk_status_t sync_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t s
 }
 
 const hk_transport_t hk_transport_mpi_sync = {
-    HK_MPI_SHARED,
-    HK_MPI_PLAIN_CONTEXT,
-    HK_MPI_PLAIN_MEMORY,
+    HK_MPI_PLAIN,
     HK_MPI_PLAIN_RECEIVES,
     .caps = HK_MPI_CAPS | HK_CAP_SYNCHRONOUS,
     .name = "mpi:sync",
     .summary = "synchronous sends (MPI_Ssend): each returns once its receive has begun",
-    .max_bytes = INT_MAX,
     .send = sync_send,
     .isend = sync_isend,
-    .barrier = hk_mpi_barrier,
 };
 
 /* ---- ready: a send may start only after its receive is posted ---------------------------------------------------- */
@@ -74,36 +70,33 @@ static hk_status_t ready_open(const hk_transport_t *tp, const hk_job_t *job, hk_
 }
 
 /* Start each deferred send whose go-ahead has arrived. */
-static int start_ready(hk_ctx_t *ctx)
+static hk_status_t start_ready(hk_ctx_t *ctx)
 {
-    int code = MPI_SUCCESS;
     ready_req_t **link = &((ready_ctx_t *)ctx)->deferred;
-    while (*link != NULL && code == MPI_SUCCESS) {
+    while (*link != NULL) {
         ready_req_t *one = *link;
         int has_come = 0;
-        code = MPI_Test(&one->go, &has_come, MPI_STATUS_IGNORE);
-        if (code == MPI_SUCCESS && has_come) {
-            code = MPI_Irsend(one->buf, one->len, MPI_BYTE, one->peer, one->tag, hk_mpi_comm(ctx), &one->data);
+        HK_TRY(HK_MPI_CALL(ctx, MPI_Test, &one->go, &has_come, MPI_STATUS_IGNORE));
+        if (has_come) {
+            HK_TRY(HK_MPI_CALL(ctx, MPI_Irsend, one->buf, one->len, MPI_BYTE, one->peer, one->tag, hk_mpi_comm(ctx),
+                               &one->data));
             *link = one->next;
         } else {
             link = &one->next;
         }
     }
-    return code;
+    return HK_OK;
 }
 
 /* Wait for one request. Meanwhile start deferred sends, because their receivers may have to act first. */
-static int ready_wait(hk_ctx_t *ctx, MPI_Request *request)
+static hk_status_t ready_wait(hk_ctx_t *ctx, MPI_Request *request)
 {
-    int code = MPI_SUCCESS;
     int is_done = 0;
-    while (!is_done && ((ready_ctx_t *)ctx)->deferred != NULL && code == MPI_SUCCESS) {
-        code = start_ready(ctx);
-        if (code == MPI_SUCCESS) {
-            code = MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
-        }
+    while (!is_done && ((ready_ctx_t *)ctx)->deferred != NULL) {
+        HK_TRY(start_ready(ctx));
+        HK_TRY(HK_MPI_CALL(ctx, MPI_Test, request, &is_done, MPI_STATUS_IGNORE));
     }
-    return code == MPI_SUCCESS && !is_done ? MPI_Wait(request, MPI_STATUS_IGNORE) : code;
+    return is_done ? HK_OK : HK_MPI_CALL(ctx, MPI_Wait, request, MPI_STATUS_IGNORE);
 }
 
 static hk_status_t ready_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
@@ -111,28 +104,19 @@ static hk_status_t ready_send(hk_ctx_t *ctx, int peer, const void *buf, size_t s
     char nothing = 0;
     MPI_Request go;
     const int tag = next_send_tag(ctx, peer);
-    int code = MPI_Irecv(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &go);
-    if (code == MPI_SUCCESS) {
-        code = ready_wait(ctx, &go);
-    }
-    if (code == MPI_SUCCESS) {
-        code = MPI_Rsend(buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx));
-    }
-    return HK_MPI_CHECKED(ctx, "MPI_Irecv, MPI_Wait or MPI_Rsend", code);
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Irecv, &nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &go));
+    HK_TRY(ready_wait(ctx, &go));
+    return HK_MPI_CALL(ctx, MPI_Rsend, buf, (int)size_bytes, MPI_BYTE, peer, tag, hk_mpi_comm(ctx));
 }
 
 static hk_status_t ready_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
     const char nothing = 0;
     MPI_Request request;
-    int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &request);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Send(&nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx));
-    }
-    if (code == MPI_SUCCESS) {
-        code = ready_wait(ctx, &request);
-    }
-    return HK_MPI_CHECKED(ctx, "MPI_Irecv, MPI_Send or MPI_Wait", code);
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Irecv, buf, (int)size_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx),
+                       &request));
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Send, &nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx)));
+    return ready_wait(ctx, &request);
 }
 
 /* The next call that waits starts the send, once the go-ahead is there. */
@@ -157,31 +141,25 @@ static hk_status_t ready_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_b
 {
     ready_req_t *mine = (ready_req_t *)(void *)req->room;
     mine->nothing = 0;
-    int code = MPI_Irecv(buf, (int)size_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx), &mine->data);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Isend(&mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
-    }
-    return HK_MPI_CHECKED(ctx, "MPI_Irecv or MPI_Isend", code);
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Irecv, buf, (int)size_bytes, MPI_BYTE, peer, next_recv_tag(ctx, peer), hk_mpi_comm(ctx),
+                       &mine->data));
+    return HK_MPI_CALL(ctx, MPI_Isend, &mine->nothing, 0, MPI_BYTE, peer, TAG_GO, hk_mpi_comm(ctx), &mine->go);
 }
 
 /* Packed as in hk_mpi_wait_all. Each slot holds two requests, and their packed places never lie after it. */
 static hk_status_t ready_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
-    int code = MPI_SUCCESS;
-    while (((ready_ctx_t *)ctx)->deferred != NULL && code == MPI_SUCCESS) {
-        code = start_ready(ctx);
+    MPI_Request *packed = (MPI_Request *)(void *)reqs;
+    while (((ready_ctx_t *)ctx)->deferred != NULL) {
+        HK_TRY(start_ready(ctx));
     }
-    if (code == MPI_SUCCESS) {
-        MPI_Request *packed = (MPI_Request *)(void *)reqs;
-        for (size_t i = 0; i < count; i++) {
-            ready_req_t one;
-            memcpy(&one, reqs[i].room, sizeof one);
-            packed[2 * i] = one.data;
-            packed[2 * i + 1] = one.go;
-        }
-        code = MPI_Waitall(2 * (int)count, packed, MPI_STATUSES_IGNORE);
+    for (size_t i = 0; i < count; i++) {
+        ready_req_t one;
+        memcpy(&one, reqs[i].room, sizeof one);
+        packed[2 * i] = one.data;
+        packed[2 * i + 1] = one.go;
     }
-    return HK_MPI_CHECKED(ctx, "MPI_Test, MPI_Irsend or MPI_Waitall", code);
+    return HK_MPI_CALL(ctx, MPI_Waitall, 2 * (int)count, packed, MPI_STATUSES_IGNORE);
 }
 
 const hk_transport_t hk_transport_mpi_ready = {
@@ -250,46 +228,41 @@ static void buffered_close(hk_ctx_t *base)
 }
 
 /* Detaching waits until all messages in the buffer are delivered. */
-__attribute__((cold, noinline)) static int drain(buffered_ctx_t *ctx)
+__attribute__((cold, noinline)) static hk_status_t drain(hk_ctx_t *base)
 {
+    buffered_ctx_t *ctx = (buffered_ctx_t *)base;
     void *buffer = NULL;
     int size_bytes = 0;
-    const int code = MPI_Buffer_detach(&buffer, &size_bytes);
     ctx->used_bytes = 0;
-    return code == MPI_SUCCESS ? MPI_Buffer_attach(ctx->buffer, BUFFER_BYTES) : code;
+    HK_TRY(HK_MPI_CALL(base, MPI_Buffer_detach, &buffer, &size_bytes));
+    return HK_MPI_CALL(base, MPI_Buffer_attach, ctx->buffer, BUFFER_BYTES);
 }
 
 /* Make room for one more message. A library may lose a message that exceeds its buffer (Open MPI 4.1 has already
  * counted it then) and does not report the free space. So this counts the bytes. When the buffer might be full, it
  * waits until the buffer is empty and starts again. */
-static inline int make_room(hk_ctx_t *base, size_t size_bytes)
+static inline hk_status_t make_room(hk_ctx_t *base, size_t size_bytes)
 {
     buffered_ctx_t *ctx = (buffered_ctx_t *)base;
     const size_t need_bytes = (size_bytes + MPI_BSEND_OVERHEAD + GRAIN_BYTES - 1) / GRAIN_BYTES * GRAIN_BYTES;
-    int code = MPI_SUCCESS;
     if (__builtin_expect(ctx->used_bytes + need_bytes > BUFFER_BYTES, 0)) {
-        code = drain(ctx);
+        HK_TRY(drain(base));
     }
     ctx->used_bytes += need_bytes;
-    return code;
+    return HK_OK;
 }
 
 static hk_status_t buffered_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
-    int code = make_room(ctx, size_bytes);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Bsend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
-    }
-    return HK_MPI_CHECKED(ctx, "MPI_Bsend", code);
+    HK_TRY(make_room(ctx, size_bytes));
+    return HK_MPI_CALL(ctx, MPI_Bsend, buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx));
 }
 
 static hk_status_t buffered_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    int code = make_room(ctx, size_bytes);
-    if (code == MPI_SUCCESS) {
-        code = MPI_Ibsend(buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx), hk_mpi_request(req));
-    }
-    return HK_MPI_CHECKED(ctx, "MPI_Ibsend", code);
+    HK_TRY(make_room(ctx, size_bytes));
+    return HK_MPI_CALL(ctx, MPI_Ibsend, buf, (int)size_bytes, MPI_BYTE, peer, HK_MPI_TAG, hk_mpi_comm(ctx),
+                       hk_mpi_request(req));
 }
 
 const hk_transport_t hk_transport_mpi_buffered = {

@@ -208,34 +208,16 @@ static hk_status_t rma_barrier(hk_ctx_t *ctx)
         .make_atomic = hk_mpi_make_atomic, .use_window = hk_mpi_use_window, .barrier = rma_barrier,                    \
         .counter = hk_mpi_counter
 
-const hk_transport_t hk_transport_mpi_rma = {
-    RMA_SHARED,
-    .caps = RMA_CAPS,
-    .name = "mpi:rma",
-    .summary = "one-sided MPI (MPI_Put, MPI_Get, MPI_Win_flush); two-sided messages as mpi sends them",
-    .own = &hk_window_allocated,
-};
+/* A transport for each kind of window. */
+#define RMA_ROW(key, its_caps, variant, window, text)                                                                  \
+    const hk_transport_t hk_transport_##key = {RMA_SHARED, .caps = (its_caps), .name = variant, .summary = text,       \
+                                               .own = &(window)};
 
-const hk_transport_t hk_transport_mpi_rma_create = {
-    RMA_SHARED,
-    .caps = RMA_CAPS,
-    .name = "mpi:rma-create",
-    .summary = "mpi:rma on memory of the program (MPI_Win_create)",
-    .own = &hk_window_created,
-};
-
-const hk_transport_t hk_transport_mpi_rma_dynamic = {
-    RMA_SHARED,
-    .caps = RMA_CAPS,
-    .name = "mpi:rma-dynamic",
-    .summary = "mpi:rma on memory that is attached (MPI_Win_create_dynamic)",
-    .own = &hk_window_dynamic,
-};
-
-const hk_transport_t hk_transport_mpi_rma_shared = {
-    RMA_SHARED,
-    .caps = RMA_CAPS & ~(uint32_t)HK_CAP_HOSTS,
-    .name = "mpi:rma-shared",
-    .summary = "mpi:rma on memory that ranks of a host share (MPI_Win_allocate_shared)",
-    .own = &hk_window_shared,
-};
+RMA_ROW(mpi_rma, RMA_CAPS, "mpi:rma", hk_window_allocated,
+        "one-sided MPI (MPI_Put, MPI_Get, MPI_Win_flush); two-sided messages as mpi sends them")
+RMA_ROW(mpi_rma_create, RMA_CAPS, "mpi:rma-create", hk_window_created,
+        "mpi:rma on memory of the program (MPI_Win_create)")
+RMA_ROW(mpi_rma_dynamic, RMA_CAPS, "mpi:rma-dynamic", hk_window_dynamic,
+        "mpi:rma on memory that is attached (MPI_Win_create_dynamic)")
+RMA_ROW(mpi_rma_shared, RMA_CAPS & ~(uint32_t)HK_CAP_HOSTS, "mpi:rma-shared", hk_window_shared,
+        "mpi:rma on memory that ranks of a host share (MPI_Win_allocate_shared)")

@@ -100,14 +100,10 @@ hk_status_t hk_mpi_exchange_first(hk_startup_t *startup)
 }
 
 const hk_transport_t hk_transport_mpi_startup = {
-    HK_MPI_SHARED,
-    HK_MPI_PLAIN_CONTEXT,
-    HK_MPI_PLAIN_MEMORY,
+    HK_MPI_PLAIN,
     HK_MPI_PLAIN_SENDS,
     HK_MPI_PLAIN_RECEIVES,
     .caps = HK_MPI_CAPS | HK_CAP_FIRST,
     .name = "mpi:startup",
     .summary = "mpi, in launches that time the first messages of each pair of ranks before all others",
-    .max_bytes = INT_MAX,
-    .barrier = hk_mpi_barrier,
 };

@@ -124,17 +124,13 @@ static void threads_close_thread(hk_ctx_t *base)
 }
 
 const hk_transport_t hk_transport_mpi_threads = {
-    HK_MPI_SHARED,
-    HK_MPI_PLAIN_CONTEXT,
-    HK_MPI_PLAIN_MEMORY,
+    HK_MPI_PLAIN,
     HK_MPI_PLAIN_SENDS,
     HK_MPI_PLAIN_RECEIVES,
     .parts = HK_MPI_PARTS_TABLE,
     .caps = HK_MPI_CAPS | HK_MPI_CAP_PARTS | HK_CAP_MULTIPLE,
     .name = "mpi:threads",
     .summary = "mpi with MPI_THREAD_MULTIPLE, for patterns with threads; other patterns show its cost",
-    .max_bytes = INT_MAX,
     .open_thread = threads_open_thread,
     .close_thread = threads_close_thread,
-    .barrier = hk_mpi_barrier,
 };

@@ -57,14 +57,13 @@ int hk_window_attach(const hk_window_kind_t *kind, MPI_Win win, void *base, size
     return kind->attach != NULL ? kind->attach(win, base, (MPI_Aint)size_bytes, begin_p) : MPI_SUCCESS;
 }
 
-/* Returns MPI's code. */
-static int use_once(hk_ctx_t *ctx, MPI_Win win, MPI_Aint begin, size_t size_bytes, const void *local)
+static hk_status_t use_once(hk_ctx_t *ctx, MPI_Win win, MPI_Aint begin, size_t size_bytes, const void *local)
 {
-    int code = MPI_Win_fence(0, win);
-    if (code == MPI_SUCCESS && size_bytes > 0) {
-        code = MPI_Put(local, 1, MPI_BYTE, ctx->rank, begin, 1, MPI_BYTE, win);
+    HK_TRY(HK_MPI_CALL(ctx, MPI_Win_fence, 0, win));
+    if (size_bytes > 0) {
+        HK_TRY(HK_MPI_CALL(ctx, MPI_Put, local, 1, MPI_BYTE, ctx->rank, begin, 1, MPI_BYTE, win));
     }
-    return code == MPI_SUCCESS ? MPI_Win_fence(0, win) : code;
+    return HK_MPI_CALL(ctx, MPI_Win_fence, 0, win);
 }
 
 hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used)
@@ -80,7 +79,7 @@ hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, co
     HK_TRY(HK_MPI_CHECKED(ctx, "MPI_Win_attach", hk_window_attach(kind, win, base, size_bytes, &begin)));
     if (is_used) {
         /* After an error the window stays: others may wait in it, and its end would wait for them. */
-        HK_TRY(HK_MPI_CHECKED(ctx, "MPI_Win_fence or MPI_Put", use_once(ctx, win, begin, size_bytes, local)));
+        HK_TRY(use_once(ctx, win, begin, size_bytes, local));
         if (size_bytes > 0) {
             *(unsigned char *)memory = *(const unsigned char *)base;
         }

@@ -55,29 +55,17 @@ static hk_status_t call_bcast(hk_ctx_t *ctx, hk_call_t *call)
     return HK_OK;
 }
 
-static hk_status_t call_allgather(hk_ctx_t *ctx, hk_call_t *call)
-{
-    shmem_call_t *own = call->own;
-    (void)ctx;
-    shmem_fcollect32(call->in, call->out, own->words, call->first, 0, call->size, next_sync(own, CALL_SYNCS));
-    return HK_OK;
-}
-
-static hk_status_t call_allgatherv(hk_ctx_t *ctx, hk_call_t *call)
-{
-    shmem_call_t *own = call->own;
-    (void)ctx;
-    shmem_collect32(call->in, call->out, own->words, call->first, 0, call->size, next_sync(own, CALL_SYNCS));
-    return HK_OK;
-}
-
-static hk_status_t call_alltoall(hk_ctx_t *ctx, hk_call_t *call)
-{
-    shmem_call_t *own = call->own;
-    (void)ctx;
-    shmem_alltoall32(call->in, call->out, own->words, call->first, 0, call->size, next_sync(own, CALL_SYNCS));
-    return HK_OK;
-}
+#define CALL_OF_WORDS(name, call_name)                                                                                 \
+    static hk_status_t name(hk_ctx_t *ctx, hk_call_t *call)                                                            \
+    {                                                                                                                  \
+        shmem_call_t *own = call->own;                                                                                 \
+        (void)ctx;                                                                                                     \
+        call_name(call->in, call->out, own->words, call->first, 0, call->size, next_sync(own, CALL_SYNCS));            \
+        return HK_OK;                                                                                                  \
+    }
+CALL_OF_WORDS(call_allgather, shmem_fcollect32)
+CALL_OF_WORDS(call_allgatherv, shmem_collect32)
+CALL_OF_WORDS(call_alltoall, shmem_alltoall32)
 
 static hk_status_t call_allreduce(hk_ctx_t *ctx, hk_call_t *call)
 {
