@@ -156,10 +156,10 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
     ("alltoall", 8, {"inplace": "yes"}, "algorithm=flat of alltoall does not work in place"),
     ("alltoall", 8, {"data": "fresh", "inplace": "yes"}, "leave out inplace=yes"),
     ("reduce_scatter_block", 8, {"bytes_of": "vector", "dtype": "int32"},
-     "bytes_of=vector of 8 B has no element for each of 3 ranks: use 12 B or more"),
+     "a vector of 8 B is too short for 3 ranks: use 12 B or more"),
     ("gatherv", 8, {"algorithm": "gatherv"}, "algorithm=gatherv is gatherv itself: use algorithm=native"),
     ("neighbor_alltoall", 8, {"nx": 2}, "3 ranks"),
-    ("neighbor_alltoall", 8, {"distances": "+1-3"}, "distances=-3 on 3 ranks leads from a rank to itself"),
+    ("neighbor_alltoall", 8, {"distances": "+1-3"}, "distances=-3 makes each of 3 ranks its own neighbour"),
     ("reduce_scatter", 24, {"bytes_of": "vector", "counts": "linear"}, "blocks: leave out bytes_of= or counts="),
     *(("neighbor_alltoall", 8, {"distances": "+1", name: 3}, "replaces the grid: leave out nx=, ny= and nz=")
       for name in ("nx", "ny", "nz")),

@@ -124,14 +124,14 @@ def test_levels_of_a_hierarchy_have_names(tmp_path: Path) -> None:
 
 
 def test_a_placement_is_a_variant(tmp_path: Path) -> None:
-    text = SWITCH + COSTS + '[variant.apart.placement]\nnodes = "0-1"\nsecond_half = [3, 2]\nsource = "s"\n'
+    text = SWITCH + COSTS + '[variant.separate.placement]\nnodes = "0-1"\nsecond_half = [3, 2]\nsource = "s"\n'
     assert not [line for line in lines(tmp_path, text) if line.startswith("place")]
-    placed = [line for line in lines(tmp_path, text, 4, "apart") if line.startswith("place")]
+    placed = [line for line in lines(tmp_path, text, 4, "separate") if line.startswith("place")]
     assert placed == ["place 0 0", "place 1 1", "place 2 3", "place 3 2"]
-    assert "place 1 3" in lines(tmp_path, text, 2, "apart")
-    plain, apart = (model_of(tmp_path, text, variant) for variant in ("", "apart"))
-    assert plain.record["key"] != apart.record["key"]
-    assert why_unfit(apart, 4) is None
+    assert "place 1 3" in lines(tmp_path, text, 2, "separate")
+    plain, separate = (model_of(tmp_path, text, variant) for variant in ("", "separate"))
+    assert plain.record["key"] != separate.record["key"]
+    assert why_unfit(separate, 4) is None
     assert why_unfit(plain, 5) == (
         f"the model {plain.name} has 4 nodes, so 5 ranks do not fit: use -n 4 or fewer, or a larger topology"
     )
@@ -230,13 +230,13 @@ def test_a_model_overrides_keys_of_its_base(tmp_path: Path) -> None:
 
 def test_runs_choose_variants(tmp_path: Path) -> None:
     text = SWITCH + COSTS + (
-        '[variant.apart]\nranks = 4\n[variant.near]\nranks = 2\n'
-        '[[run]]\npattern = "pairs"\nranks = 4\noptions = { window = 2 }\nvariants = ["apart", "near"]\n'
+        '[variant.separate]\nranks = 4\n[variant.near]\nranks = 2\n'
+        '[[run]]\npattern = "pairs"\nranks = 4\noptions = { window = 2 }\nvariants = ["separate", "near"]\n'
         'read_from = "t"\n'
         '[[run]]\npattern = ["pairs", "funnel"]\nvariants = "near"\nread_from = "t"\n'
     )  # fmt: skip
     model = model_of(tmp_path, text)
-    assert model.variants_for("pairs", 4, {"window": "2"}) == ("apart", "near")
+    assert model.variants_for("pairs", 4, {"window": "2"}) == ("separate", "near")
     assert model.variants_for("pairs", 4, {}) == ("near",)
     assert model.variants_for("oneway", 2, {}) == ("",)
 

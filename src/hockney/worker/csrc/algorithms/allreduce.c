@@ -42,7 +42,7 @@ hk_status_t hk_allreduce_ring(hk_ctx_t *ctx, hk_call_t *call)
         const int sent = (rank + 2 * size - step) % size, got = (sent + size - 1) % size;
         const size_t sent_at = hk_slice_at(call, size, sent), sent_bytes = hk_slice_at(call, size, sent + 1) - sent_at;
         const size_t got_at = hk_slice_at(call, size, got), got_bytes = hk_slice_at(call, size, got + 1) - got_at;
-        unsigned char *const place = (combines ? call->work : call->in) + got_at;
+        unsigned char *const place = combines ? call->work : call->in + got_at;
         HK_TRY(
             hk_swap(ctx, call, after, (step == 0 ? given : call->in) + sent_at, sent_bytes, before, place, got_bytes));
         if (combines) {

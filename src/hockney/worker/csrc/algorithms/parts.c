@@ -59,13 +59,13 @@ static hk_call_t part_of(const hk_call_t *call, const hk_algorithm_t *algorithm,
 bool hk_parts_fit(const hk_transport_t *tp, const hk_call_t *call, const hk_algorithm_t *algorithm, char *why,
                   size_t len)
 {
-    char lacks[160];
+    char missing[160];
     for (int i = 0; i < count_of(algorithm); i++) {
         const hk_call_t part = part_of(call, algorithm, i);
-        (void)snprintf(lacks, sizeof lacks, "%s of its own", hk_operation_names[part.operation]);
-        if (tp->has_call == NULL || !tp->has_call(tp, &part, lacks, sizeof lacks)) {
+        (void)snprintf(missing, sizeof missing, "%s of its own", hk_operation_names[part.operation]);
+        if (tp->has_call == NULL || !tp->has_call(tp, &part, missing, sizeof missing)) {
             (void)snprintf(why, len, "algorithm=%s is made of the library's own operations, and %s has no %s",
-                           algorithm->name, tp->name, lacks);
+                           algorithm->name, tp->name, missing);
             return false;
         }
     }

@@ -33,7 +33,7 @@ static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
     const hk_atomic_t atomic = hk_atomic_of(run);
     const bool is_reduction = atomic.update <= (int)HK_UPDATE_REDUCTIONS;
     const char *type = hk_type_names[atomic.type];
-    char lacks[128] = "";
+    char missing[128] = "";
     if (is_reduction && hk_combine_of(atomic.type, (hk_reduction_t)atomic.update) == NULL) {
         snprintf(why, len, "there is no %s of %s", hk_reduction_names[atomic.update], type);
     } else if (atomic.update == HK_UPDATE_NO_OP && !hk_fetches(atomic.kind)) {
@@ -52,8 +52,8 @@ static bool atomic_fits(const hk_run_t *run, char *why, size_t len)
     } else if (hk_atomic_by_all(run) && hk_target(run->option) >= run->ctx->size) {
         snprintf(why, len, "target is rank %d, and the last of %d ranks is %d", hk_target(run->option), run->ctx->size,
                  run->ctx->size - 1);
-    } else if (!tp->has_atomic(tp, &atomic, lacks, sizeof lacks)) {
-        snprintf(why, len, "%s has no %s", tp->name, lacks);
+    } else if (!tp->has_atomic(tp, &atomic, missing, sizeof missing)) {
+        snprintf(why, len, "%s has no %s", tp->name, missing);
     } else {
         return (hk_atomic_by_all(run) || hk_roles_fit(run, why, len)) && hk_epoch_fits(run, atomic_sync(run), why, len);
     }

@@ -5,8 +5,8 @@
 
 #include "collective_core.h"
 
-/* The value of this option; `otherwise` if the pattern does not have it. */
-static int64_t value_of(const hk_run_t *run, const char *name, int64_t otherwise)
+/* The value of this option; `fallback` if the pattern has no such option. */
+static int64_t value_of(const hk_run_t *run, const char *name, int64_t fallback)
 {
     const hk_option_t *option = run->pattern->option;
     for (size_t i = 0; i < HK_OPTIONS_MAX && option[i].name != NULL; i++) {
@@ -14,7 +14,7 @@ static int64_t value_of(const hk_run_t *run, const char *name, int64_t otherwise
             return run->option[i];
         }
     }
-    return otherwise;
+    return fallback;
 }
 
 hk_asked_t hk_asked_of(const hk_run_t *run)
@@ -77,7 +77,7 @@ static bool has_own(const hk_run_t *run, const hk_asked_t *asked, char *why, siz
         return true;
     }
     if (asked->operation == HK_NEIGHBOR_ALLGATHERV && asked->counts == HK_COUNTS_ONE_BIG) {
-        /* A rank gives one block to all neighbours, so each block that a rank gets may be a big one. */
+        /* A rank sends one block to all neighbours, so all blocks that it receives may be large. */
         call.bytes *= (size_t)(asked->distances > 0 ? asked->distances : 2 * HK_GRID_DIMENSIONS_MAX);
     }
     snprintf(why, len, "%s of its own", hk_operation_names[asked->operation]);
@@ -98,7 +98,7 @@ const hk_algorithm_t *hk_chosen(const hk_run_t *run, const hk_asked_t *asked)
         return NULL;
     }
     while (!hk_algorithm_takes(rows, run->ctx->size / (int)asked->groups, &what)) {
-        rows++; /* one of them takes any */
+        rows++; /* each operation has one for all sizes */
     }
     return rows;
 }
@@ -132,17 +132,17 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     }
     const size_t least_bytes = hk_type_bytes[asked->type] * (size_t)size;
     if (asked->vector_bytes > 0 && asked->vector_bytes < least_bytes && !hk_is_a(asked->operation, HK_UNEVEN)) {
-        snprintf(why, len, "bytes_of=vector of %zu B has no element for each of %d ranks: use %zu B or more",
+        snprintf(why, len, "bytes_of=vector: a vector of %zu B is too short for %d ranks: use %zu B or more",
                  asked->vector_bytes, size, least_bytes);
         return false;
     }
     if (asked->vector_bytes > 0 && asked->counts != HK_COUNTS_EQUAL) {
-        snprintf(why, len, "bytes_of=vector cuts a vector into equal blocks: leave out bytes_of= or counts=");
+        snprintf(why, len, "bytes_of=vector divides a vector into equal blocks: leave out bytes_of= or counts=");
         return false;
     }
     for (int64_t i = 0; i < asked->distances; i++) {
         if (run->list[i] % size == 0) {
-            snprintf(why, len, "distances=%+d on %d ranks leads from a rank to itself", (int)run->list[i], size);
+            snprintf(why, len, "distances=%+d makes each of %d ranks its own neighbour", (int)run->list[i], size);
             return false;
         }
     }
@@ -159,7 +159,7 @@ static bool fits_group(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     return !hk_is_a(asked->operation, HK_NEAR) || asked->distances > 0 || hk_grid_fits(&in_group, why, len);
 }
 
-/* Whether this part of an operation takes uneven blocks, or takes all blocks as one vector. */
+/* Whether this part of an operation accepts uneven blocks, or treats all blocks as one vector. */
 static bool takes_uneven(hk_operation_t part)
 {
     return part == HK_NO_OPERATION || part == HK_BCAST || part == HK_REDUCE || hk_is_a(part, HK_UNEVEN);
@@ -176,7 +176,7 @@ static bool fits_parts(const hk_run_t *run, const hk_asked_t *asked, const hk_al
         return false;
     }
     if (is_uneven && !(takes_uneven(parts[0]) && takes_uneven(parts[1]))) {
-        snprintf(why, len, "algorithm=%s needs blocks of one size: leave out counts=", algorithm->name);
+        snprintf(why, len, "algorithm=%s needs equal blocks: leave out counts=", algorithm->name);
         return false;
     }
     snprintf(why, len, "algorithm=%s uses one pair of buffers: leave out data=fresh and inplace=yes", algorithm->name);
@@ -189,16 +189,16 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
     static const char *const forms[] = {"blocking", "nonblocking", "persistent"};
     const char *what = NULL, *name = run->pattern->name;
     const hk_call_t call = hk_call_of(run, asked);
-    char lacks[160];
+    char missing[160];
     if (asked->form != HK_BLOCKING && asked->algorithm >= HK_ALGORITHM_FIRST) {
         snprintf(why, len, "algorithm=%s is blocking only: leave out form=%s or the algorithm", algorithm->name,
                  forms[asked->form]);
         return false;
     }
     if (asked->form != HK_BLOCKING) {
-        has_own(run, asked, lacks, sizeof lacks);
+        has_own(run, asked, missing, sizeof missing);
         snprintf(why, len, "form=%s needs the library's own %s, and %s has no %s", forms[asked->form], name,
-                 run->ctx->tp->name, lacks);
+                 run->ctx->tp->name, missing);
         return false;
     }
     if (algorithm->parts[0] != HK_NO_OPERATION) {
@@ -210,15 +210,15 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
     }
     if (hk_is_a(asked->operation, HK_REDUCES) && call.combine == NULL) {
         if (asked->algorithm == HK_ALGORITHM_AUTO && run->ctx->tp->has_call != NULL) {
-            has_own(run, asked, lacks, sizeof lacks);
-            snprintf(why, len, "%s has no %s", run->ctx->tp->name, lacks);
+            has_own(run, asked, missing, sizeof missing);
+            snprintf(why, len, "%s has no %s", run->ctx->tp->name, missing);
             return false;
         }
-        snprintf(why, len, "hockney has no op=%s of %s; an MPI library may have it (algorithm=native)",
+        snprintf(why, len, "hockney has no op=%s of %s; with an MPI library try algorithm=native",
                  hk_reduction_names[asked->reduction], hk_type_names[asked->type]);
         return false;
     }
-    snprintf(why, len, "algorithm=%s of %s does not work in place; that of an MPI library may (algorithm=native)",
+    snprintf(why, len, "algorithm=%s of %s does not work in place; with an MPI library try algorithm=native",
              algorithm->name, name);
     return asked->in_place == 0 || hk_gives[asked->operation] != HK_DATA_BLOCKS ||
            hk_gets[asked->operation] != HK_DATA_BLOCKS;
@@ -226,9 +226,9 @@ static bool fits_portable(const hk_run_t *run, const hk_asked_t *asked, const hk
 
 static bool fits_native(const hk_run_t *run, const hk_asked_t *asked, char *why, size_t len)
 {
-    char lacks[160];
-    const bool has = has_own(run, asked, lacks, sizeof lacks);
-    snprintf(why, len, "%s has no %s", run->ctx->tp->name, lacks);
+    char missing[160];
+    const bool has = has_own(run, asked, missing, sizeof missing);
+    snprintf(why, len, "%s has no %s", run->ctx->tp->name, missing);
     return has;
 }
 
@@ -241,7 +241,7 @@ static bool fits_times(const hk_run_t *run, const hk_asked_t *asked, char *why, 
     } else if (asked->tests > 0 && asked->overlap == 0) {
         wrong = "tests= needs overlap=yes: MPI_Test is called while the rank computes";
     } else if (asked->arrival_us > 0 && asked->start == HK_START_STREAM) {
-        wrong = "arrival_us= needs start=barrier or start=window: with start=stream no call has a common start";
+        wrong = "arrival_us= needs start=barrier or start=window: calls of start=stream do not start together";
     } else if (asked->start == HK_START_WINDOW && (run->ctx->tp->caps & (stamps | HK_CAP_LOSSY)) != stamps) {
         wrong = "start=window compares clocks by messages, which this transport does not offer; use start=barrier";
     } else if (asked->fresh != 0 && asked->in_place != 0) {

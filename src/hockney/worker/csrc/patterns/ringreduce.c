@@ -5,12 +5,13 @@
 #include "../algorithms/algorithms.h"
 #include "../pattern.h"
 
-/* `in` has room for the sum, and for parts on their way. */
+/* `in` has room for the sum, and for one part of another rank. */
 static hk_plan_t ringreduce_plan(const hk_run_t *run)
 {
     const uint64_t ranks = (uint64_t)run->ctx->size;
+    const size_t part_bytes = (run->bytes / sizeof(uint64_t) + ranks - 1) / ranks * sizeof(uint64_t);
     return (hk_plan_t){.out_bytes = run->bytes,
-                       .in_bytes = 2 * run->bytes,
+                       .in_bytes = run->bytes + part_bytes,
                        .reqs_count = 2,
                        .bytes_per_rep = 2 * (ranks - 1) * run->bytes,
                        .messages_per_rep = 2 * (ranks - 1) * ranks};

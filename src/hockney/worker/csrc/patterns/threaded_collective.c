@@ -75,9 +75,9 @@ static bool mtc_fits(const hk_run_t *run, char *why, size_t len)
 {
     const hk_call_t call = mtc_call(run);
     const hk_transport_t *tp = run->ctx->tp;
-    char lacks[160] = "collective operation of its own";
-    const bool has = tp->has_call != NULL && tp->has_call(tp, &call, lacks, sizeof lacks);
-    snprintf(why, len, "%s has no %s", tp->name, lacks);
+    char missing[160] = "collective operation of its own";
+    const bool has = tp->has_call != NULL && tp->has_call(tp, &call, missing, sizeof missing);
+    snprintf(why, len, "%s has no %s", tp->name, missing);
     return has;
 }
 
