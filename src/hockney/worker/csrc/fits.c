@@ -12,17 +12,6 @@
 
 enum { FITS_RANKS_MAX = 1 << 20 };
 
-/* The number of ranks that only send, from the pattern's option; -1: it has no such option. */
-static int64_t senders_of(const hk_pattern_t *pattern, const hk_command_t *command)
-{
-    for (unsigned i = 0; pattern->senders != NULL && i < HK_OPTIONS_MAX && pattern->option[i].name != NULL; i++) {
-        if (strcmp(pattern->option[i].name, pattern->senders) == 0) {
-            return command->option[i];
-        }
-    }
-    return -1;
-}
-
 /* 0 is not allowed either: an empty message has no word to wait for, and a library's call may return at once. */
 static bool is_grained(uint64_t size_bytes, size_t grain_bytes)
 {
@@ -78,7 +67,7 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const char *missing = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
     const bool is_for_variants = missing != NULL && !has_own && !is_charged;
     const hk_transport_t *other = is_for_variants ? hk_variant_with(tp, pattern->needs) : NULL;
-    const int64_t senders = senders_of(pattern, command);
+    const int64_t senders = hk_option_value(pattern, command->option, pattern->senders, -1);
     char more[144] = "";
     const bool lacks = tp->lacks != NULL && tp->lacks(tp, native ? 0 : pattern->needs, more, sizeof more);
     if (other != NULL) {

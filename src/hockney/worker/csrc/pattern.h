@@ -5,6 +5,8 @@
 #ifndef HK_PATTERN_H
 #define HK_PATTERN_H
 
+#include <string.h>
+
 #include "collective.h"
 #include "transport.h"
 
@@ -198,5 +200,17 @@ typedef struct hk_pattern {
      * that only `expected` is checked. */
     hk_status_t (*verdict)(const hk_run_t *run);
 } hk_pattern_t;
+
+/* The value of the option with this name; `fallback` if the pattern has no such option. */
+static inline int64_t hk_option_value(const hk_pattern_t *pattern, const int64_t *value, const char *name,
+                                      int64_t fallback)
+{
+    for (size_t i = 0; name != NULL && i < HK_OPTIONS_MAX && pattern->option[i].name != NULL; i++) {
+        if (strcmp(pattern->option[i].name, name) == 0) {
+            return value[i];
+        }
+    }
+    return fallback;
+}
 
 #endif

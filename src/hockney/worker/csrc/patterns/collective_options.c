@@ -1,41 +1,29 @@
 /* cold */
 /* The options of a collective pattern: the call and the algorithm that they choose, and whether they fit together. */
 #include <stdio.h>
-#include <string.h>
 
 #include "collective_core.h"
-
-/* The value of this option; `fallback` if the pattern has no such option. */
-static int64_t value_of(const hk_run_t *run, const char *name, int64_t fallback)
-{
-    const hk_option_t *option = run->pattern->option;
-    for (size_t i = 0; i < HK_OPTIONS_MAX && option[i].name != NULL; i++) {
-        if (strcmp(option[i].name, name) == 0) {
-            return run->option[i];
-        }
-    }
-    return fallback;
-}
 
 hk_asked_t hk_asked_of(const hk_run_t *run)
 {
     return (hk_asked_t){.operation = run->pattern->operation,
-                        .algorithm = value_of(run, "algorithm", HK_ALGORITHM_AUTO),
-                        .form = value_of(run, "form", HK_BLOCKING),
-                        .overlap = value_of(run, "overlap", 0),
-                        .tests = value_of(run, "tests", 0),
-                        .root = value_of(run, "root", 0),
-                        .type = value_of(run, "dtype", HK_UINT8),
-                        .reduction = value_of(run, "op", HK_SUM),
-                        .in_place = value_of(run, "inplace", 0),
-                        .counts = value_of(run, "counts", HK_COUNTS_EQUAL),
-                        .groups = value_of(run, "groups", 1),
-                        .start = value_of(run, "start", HK_START_STREAM),
-                        .time = value_of(run, "time", 0),
-                        .arrival_us = value_of(run, "arrival_us", 0),
-                        .fresh = value_of(run, "data", 0),
-                        .distances = value_of(run, "distances", 0),
-                        .vector_bytes = value_of(run, "bytes_of", 0) != 0 ? run->bytes : 0};
+                        .algorithm = hk_option_value(run->pattern, run->option, "algorithm", HK_ALGORITHM_AUTO),
+                        .form = hk_option_value(run->pattern, run->option, "form", HK_BLOCKING),
+                        .overlap = hk_option_value(run->pattern, run->option, "overlap", 0),
+                        .tests = hk_option_value(run->pattern, run->option, "tests", 0),
+                        .root = hk_option_value(run->pattern, run->option, "root", 0),
+                        .type = hk_option_value(run->pattern, run->option, "dtype", HK_UINT8),
+                        .reduction = hk_option_value(run->pattern, run->option, "op", HK_SUM),
+                        .in_place = hk_option_value(run->pattern, run->option, "inplace", 0),
+                        .counts = hk_option_value(run->pattern, run->option, "counts", HK_COUNTS_EQUAL),
+                        .groups = hk_option_value(run->pattern, run->option, "groups", 1),
+                        .start = hk_option_value(run->pattern, run->option, "start", HK_START_STREAM),
+                        .time = hk_option_value(run->pattern, run->option, "time", 0),
+                        .arrival_us = hk_option_value(run->pattern, run->option, "arrival_us", 0),
+                        .fresh = hk_option_value(run->pattern, run->option, "data", 0),
+                        .distances = hk_option_value(run->pattern, run->option, "distances", 0),
+                        .vector_bytes =
+                            hk_option_value(run->pattern, run->option, "bytes_of", 0) != 0 ? run->bytes : 0};
 }
 
 hk_call_t hk_call_of(const hk_run_t *run, const hk_asked_t *asked)

@@ -47,11 +47,14 @@ static hk_status_t outfarm_repeat(hk_run_t *run, uint64_t reps)
 {
     hk_ctx_t *ctx = run->ctx;
     const size_t stride_bytes = outfarm_stride(run);
-    for (uint64_t i = 0; ctx->rank == 0 && i < reps; i++) {
-        HK_TRY(outfarm_send_all(run, stride_bytes));
-    }
-    for (uint64_t i = 0; ctx->rank > 0 && i < reps; i++) {
-        HK_TRY(ctx->tp->recv(ctx, 0, run->in, run->bytes));
+    if (ctx->rank == 0) {
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(outfarm_send_all(run, stride_bytes));
+        }
+    } else {
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(ctx->tp->recv(ctx, 0, run->in, run->bytes));
+        }
     }
     return run->option[HK_FLOW_UNTIL] == HK_UNTIL_ACKED ? outfarm_acknowledge(run) : HK_OK;
 }

@@ -83,24 +83,15 @@ static inline hk_status_t ring_parts(hk_run_t *run, uint64_t reps, const bool an
     return HK_OK;
 }
 
-static hk_status_t ring_exchange(hk_run_t *run, uint64_t reps)
+/* `in_place` is a constant in each call. */
+static inline hk_status_t ring_exchange(hk_run_t *run, uint64_t reps, const bool in_place)
 {
     hk_ctx_t *ctx = run->ctx;
     const hk_transport_t *tp = ctx->tp;
     const int next = hk_ring_next(run), previous = hk_ring_previous(run), tag = ring_tag(run);
     for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->exchange(ctx, next, run->out, previous, tag, run->in, run->bytes));
-    }
-    return HK_OK;
-}
-
-static hk_status_t ring_in_place(hk_run_t *run, uint64_t reps)
-{
-    hk_ctx_t *ctx = run->ctx;
-    const hk_transport_t *tp = ctx->tp;
-    const int next = hk_ring_next(run), previous = hk_ring_previous(run), tag = ring_tag(run);
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(tp->exchange_in_place(ctx, next, previous, tag, run->in, run->bytes));
+        HK_TRY(in_place ? tp->exchange_in_place(ctx, next, previous, tag, run->in, run->bytes)
+                        : tp->exchange(ctx, next, run->out, previous, tag, run->in, run->bytes));
     }
     return HK_OK;
 }
@@ -131,9 +122,9 @@ static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
     }
     switch (run->option[RING_CALL]) {
     case RING_EXCHANGE:
-        return ring_exchange(run, reps);
+        return ring_exchange(run, reps, false);
     case RING_IN_PLACE:
-        return ring_in_place(run, reps);
+        return ring_exchange(run, reps, true);
     default:
         return ring_any(run) ? ring_parts(run, reps, true) : ring_parts(run, reps, false);
     }

@@ -92,22 +92,13 @@ static hk_status_t end_event(hk_run_t *run, const hk_rob_kind_t *kind, unsigned 
     return read_in_turn(run, kind, place, rob_state_of(run)->ahead + 1);
 }
 
-static hk_status_t process_in_turn(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
+/* `in_turn` is a constant in each call. */
+static inline hk_status_t process_each(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps, const bool in_turn)
 {
     rob_state_t *state = rob_state_of(run);
     for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(read_in_turn(run, kind, run->in, 1));
-        state->delay.take(run->ctx, &state->delay);
-    }
-    return HK_OK;
-}
-
-static hk_status_t process_parallel(hk_run_t *run, const hk_rob_kind_t *kind, uint64_t reps)
-{
-    rob_state_t *state = rob_state_of(run);
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(begin_event(run, kind, run->in));
-        HK_TRY(end_event(run, kind, run->in));
+        HK_TRY(in_turn ? HK_OK : begin_event(run, kind, run->in));
+        HK_TRY(in_turn ? read_in_turn(run, kind, run->in, 1) : end_event(run, kind, run->in));
         state->delay.take(run->ctx, &state->delay);
     }
     return HK_OK;
@@ -201,21 +192,18 @@ hk_status_t hk_rob_repeat(hk_run_t *run, uint64_t reps)
 {
     const rob_state_t *state = rob_state_of(run);
     const hk_rob_kind_t *kind = run->pattern->own;
+    const bool in_turn = run->option[HK_ROB_READ] == HK_READ_IN_TURN;
     if (run->ctx->rank > 0) {
         return kind->serve(run, reps);
     }
-    if (run->ctx->tp->overlap != NULL && state->delay.amount == 0 && run->option[HK_ROB_READ] == HK_READ_IN_TURN) {
-        return process_in_turn(run, kind, reps); /* there is nothing to overlap */
+    if (in_turn && (state->buffers == 1 || (run->ctx->tp->overlap != NULL && state->delay.amount == 0))) {
+        return process_each(run, kind, reps, true); /* with two buffers there is nothing to overlap */
     }
-    if (state->buffers == 2 && run->option[HK_ROB_READ] == HK_READ_IN_TURN &&
-        hk_delay_overlaps(run->ctx, &state->delay)) {
-        return process_overlapped(run, kind, reps);
+    if (state->buffers == 1) {
+        return process_each(run, kind, reps, false);
     }
-    if (state->buffers == 2) {
-        return process_ahead(run, kind, reps);
-    }
-    return run->option[HK_ROB_READ] == HK_READ_PARALLEL ? process_parallel(run, kind, reps)
-                                                        : process_in_turn(run, kind, reps);
+    return in_turn && hk_delay_overlaps(run->ctx, &state->delay) ? process_overlapped(run, kind, reps)
+                                                                 : process_ahead(run, kind, reps);
 }
 
 bool hk_rob_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -57,14 +57,11 @@ const hk_pattern_t hk_pattern_init = {
 enum { FIRST_PAIRS = HK_ROLE_TARGET + 1 };
 enum { FIRST_PAIRS_ALL, FIRST_PAIRS_ONE };
 
-typedef struct first_state {
-    double count; /* of repetitions: counters are sums over them */
-} first_state_t;
-
+/* The pattern's state is the number of repetitions: counters are sums over them. */
 static hk_plan_t first_plan(const hk_run_t *run)
 {
     const bool is_one = run->option[FIRST_PAIRS] == FIRST_PAIRS_ONE;
-    return (hk_plan_t){.state_bytes = sizeof(first_state_t),
+    return (hk_plan_t){.state_bytes = sizeof(double),
                        .timed = is_one ? HK_TIMED_ROOT : HK_TIMED_MEAN,
                        .root = is_one ? hk_source(run->option) : 0,
                        .scheduled = true};
@@ -94,7 +91,7 @@ static hk_status_t first_repeat(hk_run_t *run, uint64_t reps)
     for (uint64_t i = 0; i < reps; i++) {
         run->latency_ns[i] = first_time(run, run->ctx->startup->first_ns);
     }
-    ((first_state_t *)run->state)->count += (double)reps;
+    *(double *)run->state += (double)reps;
     return HK_OK;
 }
 
@@ -118,7 +115,7 @@ static bool first_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p
     const size_t count = startup->has_memory ? 4 : 2;
     if (i < count) {
         *counter_p = counters[i];
-        counter_p->value *= ((const first_state_t *)run->state)->count;
+        counter_p->value *= *(const double *)run->state;
     }
     return i < count;
 }

@@ -57,8 +57,7 @@ static hk_status_t sweep_prepare(hk_run_t *run)
             }
         }
     }
-    const uint64_t compute_ns = (uint64_t)run->option[SWEEP_COMPUTE] * 1000;
-    return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, compute_ns, &state->delay);
+    return hk_delay_prepare(run->ctx, HK_DELAY_CLOCK, (uint64_t)run->option[SWEEP_COMPUTE] * 1000, &state->delay);
 }
 
 static hk_status_t sweep_from(hk_run_t *run, const sweep_corner_t *corner)

@@ -32,12 +32,16 @@ static long *next_sync(shmem_call_t *own, size_t syncs)
 /* ---- the calls ----------------------------------------------------------------------------------------------------
  */
 
-static hk_status_t call_bcast_met(hk_ctx_t *ctx, hk_call_t *call)
+static inline void broadcast(const hk_call_t *call, size_t syncs)
 {
     shmem_call_t *own = call->own;
+    shmem_broadcast32(call->in, call->out, own->words, call->root, call->first, 0, call->size, next_sync(own, syncs));
+}
+
+static hk_status_t call_bcast_met(hk_ctx_t *ctx, hk_call_t *call)
+{
     (void)ctx;
-    shmem_broadcast32(call->in, call->out, own->words, call->root, call->first, 0, call->size,
-                      next_sync(own, CALL_SYNCS));
+    broadcast(call, CALL_SYNCS);
     return HK_OK;
 }
 
@@ -45,11 +49,9 @@ static hk_status_t call_bcast_met(hk_ctx_t *ctx, hk_call_t *call)
  * as the standard requires: every program has to pay for it. */
 static hk_status_t call_bcast(hk_ctx_t *ctx, hk_call_t *call)
 {
-    shmem_call_t *own = call->own;
     (void)ctx;
-    shmem_broadcast32(call->in, call->out, own->words, call->root, call->first, 0, call->size,
-                      next_sync(own, BCAST_SYNCS));
-    if (own->turn % BCAST_SYNCS == 0) {
+    broadcast(call, BCAST_SYNCS);
+    if (((const shmem_call_t *)call->own)->turn % BCAST_SYNCS == 0) {
         shmem_barrier_all();
     }
     return HK_OK;
