@@ -224,7 +224,7 @@ FAILS(Win_unlock, (int rank, MPI_Win win), (rank, win))
 FAILS(Win_unlock_all, (MPI_Win win), (win))
 FAILS(Win_wait, (MPI_Win win), (win))
 
-/* Of hockney's memory that threads share no line of. */
+/* Only hockney's memory for threads has this alignment. */
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
     void *memory = NULL;

@@ -238,12 +238,19 @@ def test_a_call_that_fails_ends_the_job_with_its_name(
 
 
 @EVERY_MPI
-@pytest.mark.parametrize("pattern", ["put", "window"])
-def test_a_window_that_one_rank_alone_does_not_make_ends_at_the_limit(
-    mpi: Library, pattern: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("variant", "pattern", "call"),
+    [
+        ("rma-create", "put", "Win_create 1 2"),
+        ("rma-create", "window", "Win_create 1 3"),
+        ("threads", "mt_collective", "Comm_dup 1 3"),
+    ],
+)
+def test_a_call_of_all_ranks_that_fails_on_one_rank_alone_ends_the_job_with_its_name(
+    mpi: Library, variant: str, pattern: str, call: str, tmp_path: Path
 ) -> None:
-    """The others wait in MPI_Win_create: nobody can tell them. Some libraries find that out and end by themselves."""
-    with WorkerSession(faulty(mpi, "mpi:rma-create", "fail Win_create 1 2", tmp_path)) as session:
+    """The others wait in the call until the time limit, unless their library notices it."""
+    with WorkerSession(faulty(mpi, f"mpi:{variant}", f"fail {call}", tmp_path)) as session:
         session.hello()
-        with pytest.raises((WorkerTimedOut, WorkerDied), match="rank 1: MPI_Win_create failed: "):
+        with pytest.raises((WorkerTimedOut, WorkerDied), match=f"rank 1: MPI_{call.split()[0]} failed: "):
             session.measure(pattern, bytes=8, timeout_s=2)

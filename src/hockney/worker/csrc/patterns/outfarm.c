@@ -69,7 +69,7 @@ static bool outfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expec
 /* A pattern; whether each rank gets a message of its own. */
 #define OUTFARM_ROW(key, is_own, text)                                                                                 \
     const hk_pattern_t hk_pattern_##key = {.name = #key,                                                               \
-                                           .summary = text,                                                            \
+                                           .summary = (text),                                                          \
                                            .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,                                  \
                                            .ranks_min = 2,                                                             \
                                            .timed = HK_TIMED_ROOT,                                                     \

@@ -120,14 +120,10 @@ static hk_status_t ring_repeat(hk_run_t *run, uint64_t reps)
     if (ring_both(run)) {
         return ring_any(run) ? ring_both_ways(run, reps, true) : ring_both_ways(run, reps, false);
     }
-    switch (run->option[RING_CALL]) {
-    case RING_EXCHANGE:
-        return ring_exchange(run, reps, false);
-    case RING_IN_PLACE:
-        return ring_exchange(run, reps, true);
-    default:
+    if (run->option[RING_CALL] == RING_PARTS) {
         return ring_any(run) ? ring_parts(run, reps, true) : ring_parts(run, reps, false);
     }
+    return run->option[RING_CALL] == RING_IN_PLACE ? ring_exchange(run, reps, true) : ring_exchange(run, reps, false);
 }
 
 /* Part i of what the previous rank sends forward, or of what the next one sends back. */

@@ -67,6 +67,7 @@ static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types cannot be in parentheses
 /* The hooks of streams; `waits`: until at least one byte has moved. */
 #define SIM_STREAM_HOOK(name, call, buffer_t, waits)                                                                   \
     static hk_status_t name(hk_ctx_t *ctx, int peer, buffer_t *buf, size_t size_bytes, size_t *moved_p)                \
@@ -74,6 +75,7 @@ static hk_status_t sim_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
         *moved_p = call(hk_sim_rank_of(ctx), peer, buf, size_bytes, waits);                                            \
         return HK_OK;                                                                                                  \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 SIM_STREAM_HOOK(sim_write_some, hk_sim_write, const void, true)
 SIM_STREAM_HOOK(sim_read_some, hk_sim_read, void, true)
 SIM_STREAM_HOOK(sim_write_now, hk_sim_write, const void, false)

@@ -210,7 +210,7 @@ static hk_status_t rma_barrier(hk_ctx_t *ctx)
 
 /* A transport for each kind of window. */
 #define RMA_ROW(key, its_caps, variant, window, text)                                                                  \
-    const hk_transport_t hk_transport_##key = {RMA_SHARED, .caps = (its_caps), .name = variant, .summary = text,       \
+    const hk_transport_t hk_transport_##key = {RMA_SHARED, .caps = (its_caps), .name = (variant), .summary = (text),   \
                                                .own = &(window)};
 
 RMA_ROW(mpi_rma, RMA_CAPS, "mpi:rma", hk_window_allocated,

@@ -92,7 +92,7 @@ static hk_status_t threads_open_thread(hk_ctx_t *base, int number, hk_apart_t ap
         hk_log(base->rank, "mpi:threads: no memory for a thread's context");
     }
     const hk_status_t status = hk_mpi_agree(base, thread != NULL && thread_p != NULL ? HK_OK : HK_ERR_MEMORY);
-    if (status != HK_OK || thread == NULL) {
+    if (status != HK_OK || thread == NULL || thread_p == NULL) {
         free(thread);
         return status;
     }
