@@ -180,8 +180,8 @@ class Allocation:
 def find_allocation(environment: Mapping[str, str], *, nodefile: str = "", hostlist: str = "") -> Allocation | None:
     """The innermost allocation in an environment, or None.
 
-    `nodefile` is the content of PBS_NODEFILE or PE_HOSTFILE, `hostlist` the output of `flux hostlist local`. Raises UsageError for a
-    list of hosts that cannot be read.
+    `nodefile` is the content of PBS_NODEFILE or PE_HOSTFILE, `hostlist` the output of `flux hostlist local`. Raises
+    UsageError for a list of hosts that cannot be read.
     """
     if "FLUX_URI" in environment:
         hosts = _parse("flux hostlist", hostlist.replace(" ", ","))
