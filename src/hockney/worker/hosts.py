@@ -200,12 +200,12 @@ def find_allocation(environment: Mapping[str, str], *, nodefile: str = "", hostl
         hosts = _parse("LSB_MCPU_HOSTS", ",".join(f"{host}:{count}" for host, count in pairs))
         return Allocation("LSF", environment.get("LSB_JOBID", ""), hosts)
     if "LSB_HOSTS" in environment:  # a word for each slot, where there are few
-        words = Counter(environment["LSB_HOSTS"].split())
-        hosts = _parse("LSB_HOSTS", ",".join(f"{host}:{count}" for host, count in words.items()))
+        slots = Counter(environment["LSB_HOSTS"].split())
+        hosts = _parse("LSB_HOSTS", ",".join(f"{host}:{count}" for host, count in slots.items()))
         return Allocation("LSF", environment.get("LSB_JOBID", ""), hosts)
     if "PE_HOSTFILE" in environment:  # lines of a host, its slots, its queue and more
-        lines = [line.split() for line in nodefile.splitlines() if line.strip()]
-        hosts = _parse("PE_HOSTFILE", ",".join(":".join(line[:2]) for line in lines))
+        rows = [line.split() for line in nodefile.splitlines() if line.strip()]
+        hosts = _parse("PE_HOSTFILE", ",".join(":".join(row[:2]) for row in rows))
         return Allocation("Grid Engine", environment.get("JOB_ID", ""), hosts)
     return None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hockney.errors import UsageError
+from hockney.units import listed
 from hockney.worker import cache
 from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
@@ -40,7 +41,12 @@ class HostsUnusable(WorkerError):
         self.causes = causes
         self.demand = starter.demand
         self.every = len(causes) == len(hosts)
-        reasons = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
+        by_cause: dict[str, list[str]] = {}
+        for name, cause in causes.items():
+            by_cause.setdefault(cause, []).append(name)
+        reasons = "; ".join(f"{listed(names)}: {cause}" for cause, names in by_cause.items())
+        if len(by_cause) == 1 and len(hosts) - 1 <= len(causes) > 1:  # it can reach itself
+            reasons += " (from here: this host may be the cause)"
         left = [host for host in hosts if host.name not in causes]
         is_enough = len(left) > 1 or any(host.slots != 1 for host in left)  # one rank alone has no partner
         super().__init__(
