@@ -399,15 +399,15 @@ def test_tune(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> No
     with Store.open(tmp_path / "c.db") as store:
         proof = compare_runs(store, 1, 2)
 
-    def tune(contest: Contest, *_: object) -> Tuned:
+    def tune(contest: Contest, *_: object, resume: bool) -> Tuned:
         contest.left_out["allreduce", choice] = "it hangs"
         contest.too_short["allreduce"] = (4, 6)
-        return Tuned([rule], proof)
+        return Tuned([rule], proof, [rule])
 
     monkeypatch.setattr("hockney.measure.tune.tune", tune)
     proved = read(*words, "--store", tmp_path / "r.db", codes=(1, 3))
     assert proved["proof"]["base"] == 1
-    monkeypatch.setattr("hockney.measure.tune.tune", lambda *_: Tuned([]))
+    monkeypatch.setattr("hockney.measure.tune.tune", lambda *_, **__: Tuned([]))
     nothing = read(*words, "--store", tmp_path / "r.db")
     check_page([read(*words, "--dry-run"), {**proved, "proof": {}}, nothing], "tune")
 

@@ -1,8 +1,10 @@
-/* An MPI library in which an algorithm of MPI_Allreduce ends the rank (HK_CRASHES=5) and one has a wrong result
- * (HK_WRONG=6), where Open MPI's rules file chooses it for two ranks and 16 bytes or more. */
+/* An MPI library in which an algorithm of MPI_Allreduce ends the rank (HK_CRASHES=5), one has a wrong result
+ * (HK_WRONG=6), and one never returns (HK_HANGS=1), where Open MPI's rules file chooses it for two ranks and 16 bytes
+ * or more. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* The next number of the file outside of comments; 0 at its end. */
 static int next(FILE *file, long *number_p)
@@ -56,6 +58,9 @@ int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_
     const int code = PMPI_Allreduce(from, to, count, type, op, comm);
     if (is_chosen((long)size * count, "HK_CRASHES")) {
         abort();
+    }
+    while (is_chosen((long)size * count, "HK_HANGS")) {
+        pause();
     }
     if (is_chosen((long)size * count, "HK_WRONG")) {
         ((unsigned char *)to)[0] ^= 1;

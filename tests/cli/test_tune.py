@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shlex
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.analysis.compare.made import add_run
+from tests.cli.support import call, call_here, command_line, environment, let_sigint_in
 from tests.shared import made_once
 
 from hockney.analysis.tune.files import RuleFiles
 from hockney.cli import execute
 from hockney.cli.tune import refuse_beside, write_all
-from hockney.errors import ExitCode, HockneyError, UsageError
+from hockney.errors import ExitCode, HockneyError, StoreError, UsageError
 from hockney.measure import tune as racing
 from hockney.measure.interleave import Decide, Entry
 from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
+from hockney.model import Point, RunStatus
+from hockney.results.store import Store
 from hockney.worker.catalogue import TransportInfo
 from hockney.worker.errors import ProtocolError
 from hockney.worker.libraries import MPI
@@ -31,7 +38,9 @@ Tune = Callable[..., tuple[int, str, Path]]
 
 
 def chosen(variant: Variant, size: int) -> str:
-    """The word that the rules file of a variant has for a size among two ranks."""
+    """The word that the rules file of a variant has for a size among two ranks, or the algorithm of a reference."""
+    if variant.having is not None:
+        return variant.having[1]
     name = variant.environment.get("OMPI_MCA_coll_tuned_dynamic_rules_filename")
     if name is None:
         return "0 0 0"
@@ -43,7 +52,7 @@ def chosen(variant: Variant, size: int) -> str:
 def measured(ratio_of: Callable[[str, int], float], most: int = 60, scatter: float = 0.002) -> Callable[..., list[int]]:
     """In place of measuring: runs with these times over the default's; those of a race scatter by 1 %."""
 
-    def measure(variants: Sequence[Variant], lab: Lab, decide: Decide) -> list[int]:
+    def measure(variants: Sequence[Variant], lab: Lab, decide: Decide, stored: Sequence[int]) -> list[int]:
         rng = np.random.default_rng()
         points = variants[0].plan.points
         true = {
@@ -105,7 +114,8 @@ def test_the_fast_algorithm_becomes_a_rule_where_it_is_fast_and_faults_are_named
     tune: Tune, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ratio_of(word: str, size: int) -> float:
-        return {RING: 0.7 if 64 <= size <= 1024 else 0.97, TOO_SLOW: 1.4}.get(word, 1.0)
+        fast = 64 <= size <= 1024
+        return {RING: 0.7 if fast else 0.97, TOO_SLOW: 1.4, "doubling": 0.5 if fast else 1.1}.get(word, 1.0)
 
     monkeypatch.setattr(racing, "_measured", measured(ratio_of))
     monkeypatch.setenv("HK_CRASHES", CRASHES)
@@ -115,6 +125,8 @@ def test_the_fast_algorithm_becomes_a_rule_where_it_is_fast_and_faults_are_named
     assert re.search(r"^allreduce +2 +64 B to 1 KiB +ring +1\.4\dx", said, re.MULTILINE), said
     assert re.search(r"left out: allreduce with segmented_ring: .*(SIGABRT|signal 6)", said, re.IGNORECASE), said
     assert "left out: allreduce with rabenseifner: " in said
+    line = r"reference: allreduce 64 B to 1 KiB, 2 ranks: doubling over the library's own messages is 1\.\d+x"
+    assert re.search(rf"{line}( to 1\.\d+x)? as fast as the best choice of the library", " ".join(said.split())), said
     assert "Nothing slower (a slowdown up to 3 % could hide)." in said
     assert f"_filename={output}" in said
     text = output.read_text()
@@ -122,6 +134,15 @@ def test_the_fast_algorithm_becomes_a_rule_where_it_is_fast_and_faults_are_named
     assert text.startswith("# Open MPI 4.1.4, 20")
     assert "# allreduce, 2 ranks, 64 B to 1 KiB: ring, 1.4" in text
     assert "\n2 3 # ranks, sizes: bytes, algorithm, fan-out, segment\n0 0 0 0\n64 4 0 0\n1025 0 0 0\n3 1 #" in text
+
+
+def test_an_algorithm_that_hangs_is_named_and_left_out(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(racing, "_measured", measured(lambda word, _: {RING: 0.7}.get(word, 1.0)))
+    monkeypatch.setenv("HK_HANGS", TOO_SLOW)
+    code, said, output = tune("64", "--limit", "10s")
+    assert code == ExitCode.INCOMPLETE, said
+    assert re.search(r"left out: allreduce with basic_linear: .*(10 s|did not)", " ".join(said.split())), said
+    assert "# allreduce, 2 ranks, 64 B: ring" in output.read_text()
 
 
 def test_rules_that_are_slower_between_the_sizes_of_the_race_are_not_written(
@@ -169,6 +190,8 @@ def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monk
         ("allreduce", ("-t", "mpi@openmpi-4", "-n", "4096"), "there is nothing to tune: "),
         ("allreduce,pingpong", ("-t", "mpi@openmpi-4"), "collectives and others have different settings"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "op=sum,max"), "give each option (-o) one value"),
+        ("allreduce", ("-t", "mpi@openmpi-4", "-o", "algorithm=ring"), "tune chooses the algorithm: leave out -o"),
+        ("allreduce", ("-t", "mpi@openmpi-4", "--resume", "--dry-run"), "--resume measures: leave out --dry-run"),
         ("nonsense", ("-t", "mpi@openmpi-4"), "unknown suite or pattern 'nonsense'"),
     ],
 )
@@ -205,7 +228,7 @@ def test_a_file_that_is_not_of_the_rules_is_not_written_over(tmp_path: Path) -> 
 
 
 def test_a_default_that_fails_is_not_kept(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_times(variants: Sequence[Variant], lab: Lab, decide: Decide) -> list[int]:
+    def no_times(variants: Sequence[Variant], lab: Lab, *_: object) -> list[int]:
         failed = dict.fromkeys(variants[0].plan.points, "rank 1 died")
         return [add_run(lab.store, {}, failed=failed, suite="x") for _ in variants]
 
@@ -239,3 +262,68 @@ def test_a_choice_whose_variables_cannot_be_read_is_left_out(tune: Tune, monkeyp
     code, said, _ = tune("64")
     assert code == ExitCode.INCOMPLETE
     assert "left out: allreduce with ring: it says nonsense" in said
+
+
+@pytest.mark.timeout(1200)
+def test_a_tune_that_was_stopped_or_killed_goes_on(tmp_path: Path) -> None:
+    """First by Ctrl-C, which names the command that goes on; then by a kill."""
+    words = ("tune", "gather", "-t", "mpi@openmpi-4", "-n", "2", "--bytes", "64", "--time", "20s", "--limit", "60s")
+
+    def stopped(number: int, *words: str) -> str:
+        """What it says when it gets this signal, after two more launches."""
+        with subprocess.Popen(
+            command_line(*words),
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=let_sigint_in,
+        ) as running:
+            for _ in range(6000):
+                if running.poll() is None and len(stored()) < most + 2:
+                    time.sleep(0.1)
+            running.send_signal(number)
+            said = running.communicate(timeout=60)[1]
+        return " ".join(said.split())
+
+    def stored() -> dict[int, set[int]]:
+        """The measurements of base, by launch."""
+        found: dict[int, set[int]] = {}
+        if (tmp_path / "results.db").exists():
+            with contextlib.suppress(StoreError, UsageError), Store.open(tmp_path / "results.db", readonly=True) as it:
+                for each in it.summaries(1):
+                    found.setdefault(each.launch_id, set()).add(each.id)
+        return found
+
+    most = 0
+    said = stopped(signal.SIGINT, *words)
+    (command,) = re.findall(r"nothing is written; continue: `hockney (tune [^`]*)`", said)
+    assert shlex.split(command) == [*words, "--resume"], said
+    alone = call(tmp_path, "run", "--resume", "1")
+    assert f"cannot be continued alone. Continue: `hockney {command}`" in alone.stderr
+    most, after_stop = len(stored()), stored()
+    stopped(signal.SIGKILL, *shlex.split(command))
+    after_kill = stored()
+    assert after_kill.items() >= after_stop.items()
+    assert len(after_kill) > len(after_stop)
+    ended = call(tmp_path, *shlex.split(command), "--json")
+    assert ended.returncode in (ExitCode.DONE, ExitCode.WORSE, ExitCode.INCOMPLETE), ended.stderr
+    assert stored().items() >= after_kill.items()
+    whole = stored()
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        runs = [run.id for run in store.runs()]
+        assert {store.run(run).status for run in runs} <= {RunStatus.DONE, RunStatus.PARTIAL}
+    again = call(tmp_path, *shlex.split(command), "--json")
+    assert again.stdout == ended.stdout
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        assert [run.id for run in store.runs()] == runs
+    assert stored() == whole
+
+
+def test_nothing_is_resumed_that_was_not_begun(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "results.db") as store:
+        add_run(store, {Point("shm", "pingpong", 2, 8): 1.0}, suite="x")
+    done = call_here(tmp_path, "tune", "gather", "-t", "mpi@openmpi-4", "-n", "2", "--resume")
+    assert done.returncode == ExitCode.USAGE
+    assert "no tune with these settings is stored, so there is nothing to resume: leave out --resume" in done.stderr

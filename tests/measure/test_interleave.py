@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 from collections.abc import Callable, Sequence
@@ -186,6 +187,7 @@ def on_models(
     latencies_ns: Sequence[int],
     measured: Callable[..., Measurement],
     decide: interleave.Decide | None = None,
+    runs: Sequence[int] = (),
     **asked: Any,
 ) -> tuple[RunOutcome, ...]:
     """The runs of eight sizes on models; `measured` may change each measurement: (it, round_, **how)."""
@@ -197,7 +199,7 @@ def on_models(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WorkerPool, "measure", measure)
-        return interleave.measure(variants, Lab(catalogue, store, Silent(), "test"), decide=decide)
+        return interleave.measure(variants, Lab(catalogue, store, Silent(), "test"), decide=decide, runs=runs)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +265,72 @@ def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, t
             [ratio] * 8, 0.01
         )
         assert outcome.status is RunStatus.DONE
+
+
+def test_a_race_that_was_stopped_goes_on_from_its_launches(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`b` leaves small sizes after two launches. In the fourth one the round of base alone is stored."""
+    looks: list[dict[interleave.Entry, list[float]]] = []
+    times: list[Point] = []
+    rng, is_stopping = random.Random(1), True
+    real = Store.write_round
+
+    def write_round(self: Store, run_id: int, measurements: Sequence[Measurement]) -> None:
+        if is_stopping and len(looks) == 3 and run_id == 2:
+            raise KeyboardInterrupt
+        real(self, run_id, measurements)
+
+    def measured(it: Measurement, *_: object, **__: object) -> Measurement:
+        times.append(it.point)
+        return replace(it, elapsed_ns=(it.elapsed_ns * rng.uniform(1, 1.2)).round().astype("int64"))
+
+    def decide(known: interleave.Ratios) -> list[interleave.Entry]:
+        looks.append({entry: list(ratios) for entry, ratios in known.items()})
+        launches = max(map(len, known.values()))
+        small = [entry for entry in known if launches >= 2 and entry[0] == 1 and entry[1].bytes < 8]
+        return [*known] if launches >= 6 else small
+
+    def race(**how: Any) -> tuple[RunOutcome, ...]:
+        return on_models(store, tmp_path, (1000, 2000, 500), measured, decide, time_s=60.0, launches=2, **how)
+
+    monkeypatch.setattr(Store, "write_round", write_round)
+    stopped = race()
+    assert {outcome.status for outcome in stopped} == {RunStatus.STOPPED}
+    before, runs, is_stopping = looks.copy(), [outcome.run_id for outcome in stopped], False
+    assert store.run(1).rounds > store.run(2).rounds
+    times.clear()
+    looks.clear()
+    assert [(outcome.run_id, outcome.status) for outcome in race(runs=runs)] == [(run, RunStatus.DONE) for run in runs]
+    for then, now in zip(before, looks, strict=False):
+        assert now == {entry: pytest.approx(ratios) for entry, ratios in then.items()}
+    assert {len(ratios) for (number, at), ratios in looks[-1].items() if number == 2 or at.bytes >= 8} == {6}
+    assert {len(ratios) for (number, at), ratios in looks[-1].items() if number == 1 and at.bytes < 8} == {2}
+    assert {point.bytes for point in times if point.transport == "sim@b"} == {8, 16, 32, 64, 128}
+    for launch in (3, 4, 5, 6):  # 3 is the one that was cut short
+        assert all(launch in {each.index for each in store.run(run).launches.values()} for run in runs)
+    times.clear()
+    ended = looks[-1]
+    assert {outcome.run_id for outcome in race(runs=runs)} == {*runs}
+    assert (times, looks[-1]) == ([], ended)
+    monkeypatch.setattr(interleave, "facts", lambda: {"limits": {"usable_cpus": "77"}})
+    with pytest.raises(UsageError, match="run 1 cannot be resumed here, because its list of usable CPUs was"):
+        race(runs=runs)
+
+
+def test_a_variant_may_have_another_option_of_the_pattern(store: Store) -> None:
+    base = Plan("test", (Point("shm", "bcast", 2, 8),), limits=Limits(time_s=0.3, launches=2, timeout_s=60))
+    chain = replace(base, points=(base.points[0].having("algorithm", "chain"),))
+    looks: list[interleave.Ratios] = []
+
+    def decide(known: interleave.Ratios) -> list[interleave.Entry]:
+        looks.append(known)
+        return [*known]
+
+    variants = Variant(base), Variant(chain, having=("algorithm", "chain"))
+    outcomes = interleave.measure(variants, Lab(load_catalogue(), store, Silent(), "test"), decide=decide)
+    assert [*looks[-1]] == [(1, base.points[0])]
+    assert [row.point for each in outcomes for row in store.points(each.run_id)] == [*base.points, *chain.points]
 
 
 def test_where_nothing_is_decided_the_time_ends_it(store: Store, tmp_path: Path) -> None:

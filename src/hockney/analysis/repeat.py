@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hockney.errors import Fix, UsageError
@@ -34,6 +34,8 @@ Of several variants each is "new" beside the one base, with the same id.
 """
 EARLY = "early"
 """There too: launches ended as soon as their results were certain, so that certainty must hold at every look."""
+TUNE = "tune"
+"""In the stored plan of a tune's runs: of what, of which tune, and of which step. A tune goes on as a whole."""
 
 
 def same_hosts(plan: Mapping[str, Any], *, slots: bool = False) -> tuple[str, ...]:
@@ -69,7 +71,8 @@ def further(run: Run) -> Fix | None:
     left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
     made = launches_made(run.launches.values(), run.status)
     gets_others = made < LAUNCHES_MIN and is_of_one(run.info.plan, {series.point for series in run.series}, made)
-    return resume(run.id, run.info) if (left or gets_others) and run.status is not RunStatus.RUNNING else None
+    ended = (RunStatus.RUNNING, *((RunStatus.DONE, RunStatus.PARTIAL) if TUNE in run.info.plan else ()))
+    return resume(run.id, run.info) if (left or gets_others) and run.status not in ended else None
 
 
 def launches_made(launches: Iterable[Launch], status: RunStatus) -> int:
@@ -90,10 +93,17 @@ def resume(run: int, info: RunInfo) -> Fix:
         return _more_outputs(run)
     if INTERLEAVED in info.plan:
         words = tuple(_words(info.command, replaced=()))
+        if TUNE in info.plan:
+            return Fix("resume", resumed(words) if words[:2] == ("hockney", "tune") else ())
         return Fix("measure variants", words if words[:2] == ("hockney", "compare") else ())
     if info.suite == "health":  # whose own sampler chooses the pairs
         return Fix("measure all hosts", tuple(_words(info.command, replaced=())))
     return Fix("resume", ("hockney", "run", "--resume", str(run)), {"run": run}, info.facts)
+
+
+def resumed(words: Sequence[str]) -> tuple[str, ...]:
+    """The command that goes on with what these words began."""
+    return (*words, *(("--resume",) if "--resume" not in words else ()))
 
 
 def longer(run: Run) -> Fix | None:

@@ -75,6 +75,7 @@ CLASHES = (
     Clash("export", "parquet", "output", "--parquet names its file already: leave out --output"),
     Clash("explain", "reference", "machine",
           "explain takes a run or a machine of the archive (--machine NAME): give one of them, not both"),
+    Clash("tune", "resume", "dry_run", "--resume measures: leave out --dry-run"),
     Clash("delete", "references", "older_s keep", _RUNS),
     Clash("delete", "", "references older_s keep", _RUNS, needs=True),
 )  # fmt: skip

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 @limit_option(help="Time limit of one measurement. [default: 20s to 60s]")
 @file_option("--write", "output", help="Write the rules that are proved faster to FILE.")
 @quiet_option
+@click.option("--resume", is_flag=True, help="Go on with the last tune of these settings, if it was stopped.")
 @click.option("--dry-run", is_flag=True, help="List the choices and the time; measure nothing.")
 def tune(
     *,
@@ -51,6 +52,7 @@ def tune(
     transport: str,
     output: Path | None,
     quiet: bool,
+    resume: bool,
     dry_run: bool,
     **words: object,
 ) -> int:
@@ -71,7 +73,6 @@ def tune(
     from hockney.report.documents.tune import (
         contest_document,
         head_lines,
-        proof_text,
         tune_json,
         tuned_document,
     )
@@ -96,12 +97,11 @@ def tune(
         else:
             show(contest_document(contest))
         return ExitCode.DONE
-    with measuring("tune", store, catalogue, quiet=quiet, make_display=ProgressDisplay) as lab:
-        tuned = racing.tune(contest, lab)
+    with measuring("tune", store, catalogue, create=not resume, quiet=quiet, make_display=ProgressDisplay) as lab:
+        tuned = racing.tune(contest, lab, resume=resume)
     code, written = exit_code_of(contest, tuned), str(output) if output is not None else None
-    if output is not None and tuned.rules and tuned.proof is not None and code != ExitCode.WORSE:
-        head = [*head_lines(contest, lab.command, time.time()), f"proof: {proof_text(tuned.proof)}"]
-        write_all(output, contest.files(tuned.rules, head))
+    if output is not None and tuned.rules and code != ExitCode.WORSE:
+        write_all(output, contest.files(tuned.rules, head_lines(contest, tuned, lab.command, time.time())))
     else:
         written = None
     if as_json:
@@ -113,12 +113,9 @@ def tune(
 
 def exit_code_of(contest: Contest, tuned: Tuned) -> ExitCode:
     """1 where the proof has something slower; 3 where a choice failed or the proof decides nothing."""
-    from hockney.analysis.compare.values import Verdict
-
-    counts = tuned.proof.counts if tuned.proof is not None else {}
-    if counts.get(Verdict.SLOWER):
+    if tuned.slower:
         return ExitCode.WORSE
-    return ExitCode.DONE if contest.is_whole and not counts.get(Verdict.INCONCLUSIVE) else ExitCode.INCOMPLETE
+    return ExitCode.DONE if contest.is_whole and not tuned.undecided else ExitCode.INCOMPLETE
 
 
 def refuse_beside(output: Path, files: RuleFiles) -> None:

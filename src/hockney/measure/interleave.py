@@ -6,7 +6,7 @@ mirror image, within a fraction of a second and with one batch: base, new, new, 
 stored as an ordinary run; launch and round connect the measurements (analysis/compare/comparison.py).
 
 With `decide` it is a race: after each launch a variant leaves the points at which it needs no more. Launches are then
-short, since certainty takes a number of them (stats/sequence.py).
+short, since certainty takes a number of them (stats/sequence.py). A race that was stopped goes on from its launches.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ import random
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hockney.analysis.compare.comparison import decided_pairs, launch_ratio, round_ratio
 from hockney.analysis.repeat import EARLY, INTERLEAVED
 from hockney.errors import UsageError
+from hockney.machine.facts import facts
 from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS
 from hockney.measure.plan import Plan
 from hockney.measure.point_work import PointFailed, Work
 from hockney.measure.recorder import Lab, RunOutcome
-from hockney.measure.run import Side, Variant, measure_variants
+from hockney.measure.run import Side, Variant, measure_variants, refuse_elsewhere, resume_variants
 from hockney.measure.sampler import Progress, Sampler
-from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus
+from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunStatus
+from hockney.results.store import Store
 from hockney.stats import median
 from hockney.stats.sequence import values_needed
 from hockney.worker.launch import refuse_overridden
@@ -44,14 +46,17 @@ Decide = Callable[[Ratios], Collection[Entry]]
 """The entries that need no more measuring; base leaves a point with the last other variant."""
 
 
-def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = None) -> tuple[RunOutcome, ...]:
+def measure(
+    variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = None, runs: Sequence[int] = ()
+) -> tuple[RunOutcome, ...]:
     """Measure a run of each variant in alternation; returns how each ended. The first is base, to which others compare.
 
     All plans have the same launches and time. Without `decide` these launches are made. With it, launches are short and
     go on while any entry is left and the time is not up, but at least as many are made as the plan has.
 
-    A variant is measured at the points that base has, too. Raises UsageError where there are none or a variable would
-    have no effect, StoreError.
+    A variant is measured at the points that base has, too. `runs`: those of the same variants in a race that goes on,
+    for the rest of its time, unless it had ended. Raises UsageError where there are no points or a variable would have
+    no effect, StoreError.
     """
     names, common = _common(variants, more_launches=decide is not None)
     for variant in common:
@@ -62,16 +67,27 @@ def measure(variants: Sequence[Variant], lab: Lab, *, decide: Decide | None = No
     inherited = [name for variant in common for name in variant.environment if name in os.environ]
     about = {"id": pair_id, "inherited": inherited, **({EARLY: True} if decide else {})}
     linked = [
-        replace(variant, link={INTERLEAVED: {**about, "names": names[max(1, number)], "side": _side(number)}})
-        for number, variant in enumerate(common)
+        replace(variant, link=variant.link | {INTERLEAVED: about | {"names": names[max(1, at)], "side": _side(at)}})
+        for at, variant in enumerate(common)
     ]
-    race = _Race(names, [variant.plan.points for variant in common], decide)
+    owns = [_Own(of_variant, variant.having) for of_variant, variant in zip(names, common, strict=True)]
+    race = _Race(owns, [variant.plan.points for variant in common], decide)
 
     def make_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
         plan = replace(plan, points=tuple(point for point in plan.points if race.entered[point]))
         return _RaceSampler(plan, _AllSides(sides, race, [variant.label for variant in common]), **launch)
 
-    return tuple(measure_variants(linked, lab, make_sampler=make_sampler, rest=race.look if decide else None))
+    rest = race.look if decide else None
+    if not runs:
+        return tuple(measure_variants(linked, lab, make_sampler=make_sampler, rest=rest))
+    base, limits = lab.store.run(runs[BASE]), variants[BASE].plan.limits
+    refuse_elsewhere(base, known := facts())
+    launches = race.replay(lab.store, runs)
+    if base.status in (RunStatus.DONE, RunStatus.PARTIAL) or (launches and not race.look()):
+        return tuple(RunOutcome(run_id, RunStatus.DONE, 0) for run_id in runs)
+    left = {"time_s": max(1.0, limits.time_s - base.measured_s), "launches": max(1, limits.launches - launches)}
+    going_on = [replace(variant, plan=variant.plan.within(**left)) for variant in linked]
+    return tuple(resume_variants(runs, going_on, lab, known, make_sampler=make_sampler, rest=rest))
 
 
 def until_verdicts(margin: float) -> Decide:
@@ -111,13 +127,13 @@ def _common(variants: Sequence[Variant], *, more_launches: bool) -> tuple[list[M
     ]
     common, shared = list[Variant](), set[Point]()
     for number, variant in enumerate(others, 1):
-        own = set(variant.plan.points)
-        points = [point for point in base.plan.points if _renamed(point, names[number]) in own]
+        known, own = set(variant.plan.points), _Own(names[number], variant.having)
+        points = [point for point in base.plan.points if own(point) in known]
         if not points:
             reasons = [skipped.reason for either in (base, variant) for skipped in either.plan.skipped]
             raise UsageError(f"{all_} have no point in common: {next(iter(reasons), 'their points differ')}")
         shared.update(points)
-        common.append(_only(variant, (_renamed(point, names[number]) for point in points), more_launches))
+        common.append(_only(variant, (own(point) for point in points), more_launches))
     of_base = _only(base, (point for point in base.plan.points if point in shared), more_launches)
     return names, (of_base, *common)
 
@@ -128,8 +144,15 @@ def _only(variant: Variant, points: Iterable[Point], more_launches: bool) -> Var
     return replace(variant, plan=plan.within(more_launches=more_launches))
 
 
-def _renamed(point: Point, names: Mapping[str, str]) -> Point:
-    return replace(point, transport=names.get(point.transport, point.transport))
+class _Own(NamedTuple):
+    """From base's point to a variant's: its names of base's transports, and its option."""
+
+    names: Mapping[str, str]
+    having: tuple[str, str] | None
+
+    def __call__(self, point: Point) -> Point:
+        point = replace(point, transport=self.names.get(point.transport, point.transport))
+        return point.having(*self.having) if self.having else point
 
 
 class _Race:
@@ -138,13 +161,11 @@ class _Race:
     `entered`: the variants at each of base's points, base first; none where only base would be.
     """
 
-    def __init__(
-        self, names: Sequence[Mapping[str, str]], points: Sequence[Iterable[Point]], decide: Decide | None
-    ) -> None:
-        self.names, self.is_open = names, decide is not None
+    def __init__(self, owns: Sequence[_Own], points: Sequence[Iterable[Point]], decide: Decide | None) -> None:
+        self.owns, self.is_open = owns, decide is not None
         own = [set(of_variant) for of_variant in points]
         self.entered = {
-            point: [number for number, of_variant in enumerate(own) if _renamed(point, names[number]) in of_variant]
+            point: [number for number, of_variant in enumerate(own) if owns[number](point) in of_variant]
             for point in points[BASE]
         }
         self.ratios: dict[Entry, list[float]] = {}
@@ -154,6 +175,40 @@ class _Race:
         """Base takes all others with it, and the last other one takes base."""
         left = [other for other in self.entered[point] if other != number]
         self.entered[point] = left if number != BASE and len(left) > 1 else []
+
+    def replay(self, store: Store, runs: Sequence[int]) -> int:
+        """Take the launches of stored runs, as if measured now; returns their number.
+
+        A round counts where it has all variants that are still there: a kill may leave it half written.
+        """
+        failed, rounds = list[Entry](), dict[int, dict[tuple[Point, int], dict[int, list[float]]]]()
+        for number, run_id in enumerate(runs):
+            own = {self.owns[number](point): point for point in self.entered}
+            here, launches = store.points(run_id), store.run(run_id).launches
+            rows = {row.id: own[row.point] for row in here if row.point in own}
+            failed += [(number, rows[row.id]) for row in here if row.id in rows and row.status in NOT_MEASURED]
+            for each in store.summaries(run_id):
+                if each.median_ns and each.point_id in rows:
+                    of_launch = rounds.setdefault(launches[each.launch_id].index, {})
+                    of_round = of_launch.setdefault((rows[each.point_id], each.round), {})
+                    of_round.setdefault(number, []).append(each.median_ns)
+        for _, launch in sorted(rounds.items()):
+            ratios: dict[Entry, list[float]] = {}
+            for (point, _), times_ns in launch.items():
+                if all(number in times_ns or (number, point) in failed for number in self.entered[point]):
+                    base = times_ns.pop(BASE, [])
+                    for number, of_side in times_ns.items() if base else ():
+                        ratios.setdefault((number, point), []).append(round_ratio(base, of_side))
+            self.launch_over(ratios)
+            self.look()
+        for number, point in failed:
+            self.leave(number, point)
+        return len(rounds)
+
+    def launch_over(self, ratios: Ratios) -> None:
+        """Keep the ratio of each entry's rounds."""
+        for entry, of_rounds in ratios.items():
+            self.ratios.setdefault(entry, []).append(launch_ratio(of_rounds))
 
     def look(self) -> set[Point]:
         """Let the decided entries leave; returns the points that need more launches."""
@@ -176,7 +231,7 @@ class _AllSides:
         self._side_of: dict[int, int] = {}  # by launch_id
 
     def _point(self, point: Point, side: int) -> Point:
-        return _renamed(point, self.race.names[side])
+        return self.race.owns[side](point)
 
     def clock_ns(self, point: Point) -> float:
         return self._pools[self.side].clock_ns(self._point(point, self.side))
@@ -286,8 +341,7 @@ class _RaceSampler(Sampler):
         try:
             super().run(budget_s)
         finally:
-            for entry, ratios in self._ratios.items():
-                self._sides.race.ratios.setdefault(entry, []).append(launch_ratio(ratios))
+            self._sides.race.launch_over(self._ratios)
 
     def _make_calibration(self, points: int, budget_s: float) -> Calibration:
         return _RaceCalibration(self._sides, self._random, self._plan, self._clock, points, budget_s)

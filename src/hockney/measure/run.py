@@ -48,14 +48,16 @@ from hockney.worker.starters import find_starter
 class Variant:
     """The contents of a run; `seed` sets the order of its points and the noise of models (None: a new one).
 
-    `environment`: variables that it adds to its jobs'; `link`: data stored with the plan.
+    `environment`: variables that it adds to its jobs'; `link`: data stored with the plan. `having`: of one that is
+    measured in alternation, the option and its value that its points have and base's have not.
     """
 
     plan: Plan
     environment: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
-    link: Mapping[str, Any] = field(default_factory=dict)
+    link: dict[str, Any] = field(default_factory=dict)
     seed: int | None = None
+    having: tuple[str, str] | None = None
 
 
 @dataclass
@@ -363,7 +365,24 @@ def resume(reference: str, lab: Lab) -> RunOutcome:
         plan = plan.within(launches=max(1, launches_left))
         if plan.placement.hosts:
             known["hosts"] = _ask_hosts(plan, catalogue)
-        return _go_on(stored, plan, lab, several=several, known=known)
+        return _go_on([stored], [Variant(plan)], lab, several=several, known=known)[0]
+
+
+def resume_variants(
+    runs: Sequence[int],
+    variants: Sequence[Variant],
+    lab: Lab,
+    known: dict[str, Any],
+    *,
+    make_sampler: MakeSampler,
+    rest: Rest | None,
+) -> list[RunOutcome]:
+    """Continue the run of each variant, as measure_variants began it; `known`: the facts of now."""
+    with contextlib.ExitStack() as held:
+        for run_id in runs:
+            held.enter_context(alone(lab.store.path, run_id))
+        stored = [lab.store.run(run_id) for run_id in runs]
+        return _go_on(stored, variants, lab, make_sampler, rest, several=True, known=known)
 
 
 def _last_unfinished(store: Store) -> str:
@@ -380,9 +399,9 @@ def _why_never(stored: StoredRun) -> UsageError | None:
     if stored.info.is_imported:
         return UsageError(f"run {stored.id} was imported and cannot be continued; measure", argv=("hockney", "quick"))
     if stored.info.plan.get(INTERLEAVED):
+        fix = repeat.resume(stored.id, stored.info)
         return UsageError(
-            f"run {stored.id} was measured in alternation with another and cannot be continued alone: measure the pair "
-            "again with compare --interleave"
+            f"run {stored.id} was measured in alternation with another and cannot be continued alone", fix=fix
         )
     if stored.info.suite == "health":
         fix = repeat.resume(stored.id, stored.info)
@@ -395,13 +414,18 @@ def _refuse_unfit(stored: StoredRun, points: Sequence[StoredPoint], known: Mappi
     never = _why_never(stored)
     if never is not None:
         raise never
-    changed = another_machine(stored.info.facts, known)
-    if changed is not None:
-        raise UsageError(f"run {stored.id} cannot be resumed here, because {changed}: begin a new one")
+    refuse_elsewhere(stored, known)
     if not points:
         raise UsageError(
             f"run {stored.id} was stopped before its points were stored and cannot be resumed: begin a new one"
         )
+
+
+def refuse_elsewhere(stored: StoredRun, known: Mapping[str, Any]) -> None:
+    """Raises UsageError if a run was measured on another machine than this, whose facts are known."""
+    changed = another_machine(stored.info.facts, known)
+    if changed is not None:
+        raise UsageError(f"run {stored.id} cannot be resumed here, because {changed}: begin a new one")
 
 
 def _rest_of(stored: StoredRun, points: Sequence[StoredPoint]) -> tuple[Plan, int]:
@@ -442,37 +466,38 @@ def add_launches(
         stored = lab.store.run(run_id)
         plan = Plan.of_run(stored, points).within(launches=launches, time_s=time_s)
         plan = replace(plan, refine=frozenset())
-        return _go_on(stored, plan, lab, make_sampler, rest, several=True)
+        return _go_on([stored], [Variant(plan)], lab, make_sampler, rest, several=True)[0]
 
 
 def _go_on(
-    stored: StoredRun,
-    plan: Plan,
+    runs: Sequence[StoredRun],
+    variants: Sequence[Variant],
     lab: Lab,
     make_sampler: MakeSampler = one_side,
     rest: Rest | None = None,
     *,
     several: bool,
     known: dict[str, Any] | None = None,
-) -> RunOutcome:
-    """Measure a plan into a stored run, after its launches and rounds so far; `known`: the facts to warn of."""
+) -> list[RunOutcome]:
+    """Measure each variant into its stored run, after its launches and rounds so far; `known`: the facts to warn of."""
+    base, plan, store = runs[0], variants[0].plan, lab.store
     refuse_unusable(plan.placement.cpus)
-    points, store = set(plan.points), lab.store
-    rows = [row for row in store.points(stored.id) if row.point in points]
+    points = set(plan.points)
+    rows = [row for row in store.points(base.id) if row.point in points]
     before = {row.point: [*store.measurements(row).values()] for row in rows}
     start = Start(
         several,
-        seed=stored.info.seed + stored.rounds,
-        round=stored.rounds,
-        launch=1 + max((launch.index for launch in stored.launches.values()), default=-1),
+        seed=base.info.seed + base.rounds,
+        round=base.rounds,
+        launch=1 + max((launch.index for run in runs for launch in run.launches.values()), default=-1),
         earlier=() if several else [each for measurements in before.values() for each in measurements],
         alike={point: measurements[-1] for point, measurements in before.items() if measurements},
         precise=0 if several else sum(row.status is PointStatus.PRECISE for row in rows),
     )
 
     def begin() -> Iterator[Side]:
-        store.resume_run(stored.id)
-        yield _side(plan, lab, stored.id, known or {}, {})
+        for run, variant in zip(runs, variants, strict=True):
+            store.resume_run(run.id)
+            yield _side(variant.plan, lab, run.id, known or {}, variant.environment)
 
-    (outcome,) = _carry_out(begin, lab, start, make_sampler, rest, when="when the run went on" if known else None)
-    return outcome
+    return _carry_out(begin, lab, start, make_sampler, rest, when="when the run went on" if known else None)

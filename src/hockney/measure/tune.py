@@ -2,22 +2,27 @@
 
 Each choice is raced as the rules that always choose it, so what is raced is what is written. A library that ignores a
 rules file looks like one without gain, so a file is tried first with a choice that the library must refuse. Of the
-rules that win, the proof leaves those that it shows faster.
+rules that win, the proof leaves those that it shows faster. References run with the choices, to show what a library
+could reach. Each run is stored with its tune and its step of that, so that a tune that was stopped can go on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import secrets
+import shlex
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from hockney.analysis.compare import compare_runs
-from hockney.analysis.compare.values import Comparison
+from hockney.analysis.compare.values import Comparison, Verdict
+from hockney.analysis.repeat import TUNE, resumed
 from hockney.analysis.tune.files import RuleFiles, can_be_ruled, rule_files
 from hockney.analysis.tune.race import Referee
 from hockney.analysis.tune.rules import Rule, other_values, proved, rules_of
@@ -28,6 +33,7 @@ from hockney.measure.plan import Plan, refuse_empty
 from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.model import Point, PointStatus, RunStatus
+from hockney.results.store import Store
 from hockney.stats.sequence import VALUES_MIN
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.errors import WorkerError, WorkerTimedOut
@@ -41,24 +47,31 @@ HIDDEN = 1.03
 _PROOF = 1 / 3  # of the time
 _SLOWER_SOMEWHERE = "it holds for all sizes, and is slower at some"
 _OTHER_VALUE = "it holds for all sizes, and another value gains more"
+# Algorithms that are not made of messages alone; and flat, which moves one block less than the library.
+_NO_REFERENCES = {"auto", "native", "parts", "flat"}
 _NO_FAULTS = ("MPI_ERR_UNSUPPORTED_OPERATION", _SLOWER_SOMEWHERE, _OTHER_VALUE)
 
 
 @dataclass
 class Contest:
-    """What is raced: the default's plan, and the choices by pattern.
+    """What is raced: the default's plan, and by pattern the choices, and algorithms over messages as references.
 
     `left_out`: those that failed, with the reason; DEFAULT where it was not measured.
 
     `too_short`: of a pattern whose race had too few launches, how many there were, and how many it takes.
+
+    `id` is that of the tune, `stored` the runs of each step if it goes on.
     """
 
     plan: Plan
     transport: TransportInfo
     choices: dict[str, list[Choice]]
+    references: dict[str, list[Choice]]
     trees: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     left_out: dict[tuple[str, Choice], str] = field(default_factory=dict)
     too_short: dict[str, tuple[int, int]] = field(default_factory=dict)
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    stored: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -76,6 +89,29 @@ class Contest:
         """The library that is tuned."""
         return self.transport.library or NATIVE
 
+    @property
+    def key(self) -> str:
+        """Equal for tunes that race the same."""
+        return _digest(self.library.id, self.library.name, self.plan.as_json(), self.plan.points, self.choices)
+
+    def go_on(self, store: Store) -> None:
+        """Take the runs of the last tune of the same. Raises UsageError if there is none."""
+        links = {run.id: store.run(run.id).info.plan.get(TUNE, [""]) for run in store.runs()}
+        same = {run_id: link for run_id, link in links.items() if link[0] == self.key}
+        if not same:
+            raise UsageError("no tune with these settings is stored, so there is nothing to resume: leave out --resume")
+        self.id = same[max(same)][1]
+        for run_id, (_, tune_id, step) in same.items():
+            if tune_id == self.id:
+                self.stored.setdefault(step, []).append(run_id)
+
+    def measure(self, variants: Sequence[Variant], lab: Lab, decide: interleave.Decide, *step: object) -> list[int]:
+        """The runs of variants in alternation, for this step. Raises HockneyError when stopped."""
+        key = _digest(*step)
+        runs = self.stored.get(key, [])[-len(variants) :]
+        linked = [replace(variant, link={TUNE: [self.key, self.id, key]}) for variant in variants]
+        return _measured(linked, lab, decide, runs if len(runs) == len(variants) else ())
+
     def files(self, rules: Sequence[Rule], head: Sequence[str] = ()) -> RuleFiles:
         """The files of rules."""
         return rule_files(self.library.kind, rules, head, self.trees)
@@ -92,6 +128,15 @@ class Contest:
         """The choices that did not fail."""
         return [choice for choice in self.choices[pattern] if (pattern, choice) not in self.left_out]
 
+    def variants(self, pattern: str, environments: Iterable[Mapping[str, str]]) -> list[Variant]:
+        """Of a race: the default, the choices with their environments, and the references."""
+        plan, found = self.race_plan(pattern), [Variant(self.race_plan(pattern))]
+        found += [Variant(plan, environment) for environment in environments]
+        for pair in (("algorithm", each.word) for each in self.references[pattern]):
+            points = tuple(point.having(*pair) for point in plan.points)
+            found.append(Variant(replace(plan, points=points), having=pair))
+        return found
+
     def race_plan(self, pattern: str) -> Plan:
         """The plan of a pattern's race, with its share of the time."""
         plan = replace(self.plan, points=self.points(pattern))
@@ -99,7 +144,7 @@ class Contest:
 
     def doubts(self) -> list[str]:
         """Of each pattern for whose race the time may be too short, by an estimate, a sentence."""
-        variants = {name: [Variant(self.race_plan(name))] * (1 + len(self.running(name))) for name in self.choices}
+        variants = {name: self.variants(name, [{}] * len(self.running(name))) for name in self.choices}
         return [
             f"{name}: the time may be too short for certainty, and {VALUES_MIN} launches are made even if it is over; "
             "give more --time, or fewer sizes"
@@ -120,19 +165,39 @@ _NO_GAIN = ((1.0, 1.0, 1.0),)
 
 @dataclass(frozen=True)
 class Tuned:
-    """The rules that are proved, and the proof of all that won; None where none did."""
+    """The rules that are proved, and the proof of all that won; None where none did.
+
+    `references`: as rules, where one is certainly faster than the library's best choice.
+    """
 
     rules: list[Rule]
     proof: Comparison | None = None
+    references: Sequence[Rule] = ()
+
+    @property
+    def slower(self) -> int:
+        """How many points the proof shows slower."""
+        return self.proof.counts[Verdict.SLOWER] if self.proof is not None else 0
+
+    @property
+    def undecided(self) -> int:
+        """How many points the proof leaves undecided."""
+        return self.proof.counts[Verdict.INCONCLUSIVE] if self.proof is not None else 0
+
+
+def _digest(*what: object) -> str:
+    return hashlib.sha256(repr(what).encode()).hexdigest()
 
 
 def contest(plan: Plan, catalogue: Catalogue) -> Contest:
     """The choices at a plan's points. Raises UsageError where there are none or no rules can be written."""
     refuse_empty(plan, what="tune")
     transport = catalogue.transports[plan.points[0].transport]
-    kind = transport.library.kind if transport.library is not None else ""
-    version = tuple(map(int, re.findall(r"\d+", transport.library.name))) if transport.library is not None else ()
+    library = transport.library or NATIVE
+    kind, version = library.kind, tuple(map(int, re.findall(r"\d+", library.name)))
     choices: dict[str, list[Choice]] = {}
+    if any(name == "algorithm" for point in plan.points for name, _ in point.options):
+        raise UsageError("tune chooses the algorithm: leave out -o algorithm")
     if len({(point.pattern, point.ranks, point.bytes) for point in plan.points}) < len(plan.points):
         raise UsageError("a rule is for an operation, ranks and a size: give each option (-o) one value")
     for pattern in dict.fromkeys(point.pattern for point in plan.points):
@@ -147,22 +212,38 @@ def contest(plan: Plan, catalogue: Catalogue) -> Contest:
     if len({each[0].is_threshold for each in choices.values()}) > 1:
         raise UsageError(f"{', '.join(choices)}: collectives and others have different settings; tune them apart")
     trees = selection_trees(transport) if kind == "mpich" else {}
-    return Contest(plan, transport, choices, trees)
+    return Contest(plan, transport, choices, {name: _references(name, catalogue) for name in choices}, trees)
 
 
-def tune(contest: Contest, lab: Lab) -> Tuned:
-    """Race, and prove. Raises HockneyError where the library ignores the rules, and when stopped; StoreError."""
+def _references(pattern: str, catalogue: Catalogue) -> list[Choice]:
+    """The pattern's algorithms over the library's messages."""
+    options = {option.name: option.choices for option in catalogue.patterns[pattern].options}
+    words = [word for word in options.get("algorithm", ()) if word not in {*_NO_REFERENCES, *catalogue.patterns}]
+    return [Choice(f"{word} over the library's own messages", word) for word in words]
+
+
+def tune(contest: Contest, lab: Lab, *, resume: bool = False) -> Tuned:
+    """Race, and prove; `resume`: go on with the last tune of the same.
+
+    Raises HockneyError where the library ignores the rules, and when stopped; UsageError without a tune to resume,
+    StoreError.
+    """
+    if resume:
+        contest.go_on(lab.store)
     _leave_out(contest)
     for text in contest.doubts():
         notice.get()(text)
-    rules = _winners(contest, {pattern: _race(contest, lab, pattern) for pattern in contest.choices})
+    races = {pattern: _race(contest, lab, pattern) for pattern in contest.choices}
+    rules = _winners(contest, races)
+    references = [rule for race in races.values() for rule in rules_of(race.references())]
     if not rules:
-        return Tuned([])
+        return Tuned([], references=references)
     with kept(contest.files(rules)) as environment:
         plan = _with_sizes_between(contest.plan).within(time_s=contest.plan.limits.time_s * _PROOF, launches=VALUES_MIN)
-        runs = _measured([Variant(plan), Variant(plan, environment, "rules")], lab, interleave.until_verdicts(HIDDEN))
+        sides = Variant(plan), Variant(plan, environment, "rules")
+        runs = contest.measure(sides, lab, interleave.until_verdicts(HIDDEN), "proof", rules)
     proof = compare_runs(lab.store, *runs, margin=HIDDEN)
-    return Tuned(proved(rules, proof.changes), proof)
+    return Tuned(proved(rules, proof.changes), proof, references)
 
 
 def _leave_out(contest: Contest) -> None:
@@ -214,12 +295,14 @@ def _winners(contest: Contest, races: Mapping[str, Referee]) -> list[Rule]:
 
 
 def _race(contest: Contest, lab: Lab, pattern: str) -> Referee:
-    plan, choices = contest.race_plan(pattern), contest.running(pattern)
-    referee = Referee(choices, plan.points)
+    choices, references = contest.running(pattern), contest.references[pattern]
+    referee = Referee(choices, contest.points(pattern), references)
 
     with _all_kept([contest.always(pattern, choice) for choice in choices]) as environments:
-        runs = _measured([Variant(plan), *(Variant(plan, each) for each in environments)], lab, referee.decide)
-    for choice, run in zip(choices, runs[1:], strict=True):
+        runs = contest.measure(
+            contest.variants(pattern, environments), lab, referee.decide, pattern, choices, references
+        )
+    for choice, run in zip((*choices, *references), runs[1:], strict=True):
         failed = [row.reason for row in lab.store.points(run) if row.status is PointStatus.FAILED]
         if failed:
             contest.left_out[pattern, choice] = str(failed[0])
@@ -231,12 +314,13 @@ def _race(contest: Contest, lab: Lab, pattern: str) -> Referee:
     return referee
 
 
-def _measured(variants: Sequence[Variant], lab: Lab, decide: interleave.Decide) -> list[int]:
-    """The runs of variants in alternation. Raises HockneyError when stopped."""
-    outcomes = interleave.measure(variants, lab, decide=decide)
+def _measured(variants: Sequence[Variant], lab: Lab, decide: interleave.Decide, stored: Sequence[int]) -> list[int]:
+    """The runs of variants in alternation, which may be stored. Raises HockneyError when stopped."""
+    outcomes = interleave.measure(variants, lab, decide=decide, runs=stored)
     runs = [outcome.run_id for outcome in outcomes]
     if any(outcome.status is RunStatus.STOPPED for outcome in outcomes):
-        raise HockneyError(f"stopped; the measurements are stored as runs {runs[0]} to {runs[-1]}, nothing is written")
+        said = f"stopped; the measurements are stored as runs {runs[0]} to {runs[-1]}, nothing is written; continue"
+        raise HockneyError(said, argv=resumed(shlex.split(lab.command)))
     return runs
 
 

@@ -70,6 +70,11 @@ class Choice:
 DEFAULT = Choice("default")
 
 
+def kind_of(transport: TransportInfo) -> str:
+    """The kind of its library; "" without one."""
+    return transport.library.kind if transport.library is not None else ""
+
+
 def variables(
     transport: TransportInfo, prefixes: Iterable[str], environment: Mapping[str, str] | None = None
 ) -> dict[str, Variable]:
@@ -77,7 +82,7 @@ def variables(
 
     Raises UsageError for a transport without a library that can be asked, ProtocolError.
     """
-    if transport.library is None or transport.library.kind not in KINDS:
+    if kind_of(transport) not in KINDS or transport.library is None:
         raise UsageError(f"{transport.name} cannot be tuned: choose an MPI: Open MPI, MPICH or Intel MPI")
     hidden = {"LD_LIBRARY_PATH"} if transport.library.is_wheel else set()
     ours = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -103,10 +108,10 @@ def is_taken(transport: TransportInfo, choice: Choice) -> bool:
 
 def algorithms(transport: TransportInfo, operation: str, bytes_max: int) -> list[Choice]:
     """The library's algorithms of a collective operation; empty if it lets nobody choose. Raises as `variables`."""
-    kind = transport.library.kind if transport.library is not None else ""
-    if kind == "intel":
+    if kind_of(transport) == "intel":
         return _of_intel(transport, operation)
-    return _of_mpich(transport, operation) if kind == "mpich" else _of_openmpi(transport, operation, bytes_max)
+    is_mpich = kind_of(transport) == "mpich"
+    return _of_mpich(transport, operation) if is_mpich else _of_openmpi(transport, operation, bytes_max)
 
 
 _SEGMENTS = (8192, 65536)  # the library takes any number
@@ -167,12 +172,13 @@ def thresholds(transport: TransportInfo) -> list[Choice]:
 
     Raises as `variables`.
     """
-    kind = transport.library.kind if transport.library is not None else ""
-    before = "OMPI_MCA_" if kind == "openmpi" else ""
+    before = "OMPI_MCA_" if kind_of(transport) == "openmpi" else ""
     found = [
         _threshold(f"{before}{name}", size, {name: size})
         for name, variable in variables(transport, ["btl_", "MPIR_CVAR_CH4_"]).items()
-        if re.fullmatch(_THRESHOLDS[kind], name) and isinstance(variable.value, int) and variable.value > 4
+        if re.fullmatch(_THRESHOLDS[kind_of(transport)], name)
+        and isinstance(variable.value, int)
+        and variable.value > 4
         for size in (variable.value // 4, variable.value * 4)
     ]
     if "libucp" in output_of(["ldd", str(transport.executable)]):

@@ -11,10 +11,11 @@ from tests.analysis.explain.readings import SIZES, curve, found, line, near, not
 
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Finding, as_warned
-from hockney.errors import Fix
+from hockney.cli.tune import tune
 from hockney.model import Warning_
-from hockney.report.findings import evidence_of, sentence_of, title_of
+from hockney.report.findings import evidence_of, fix_sentence, sentence_of, title_of
 from hockney.stats.fit import Estimate
+from hockney.units import bytes_word
 
 
 def pattern(name: str, start_ns: float, ns_per_byte: float = 0.1, **more: Any) -> MeasuredCurve:
@@ -218,8 +219,8 @@ def test_a_collective_has_one_finding_with_the_best_algorithm_and_the_sizes_arou
 @pytest.mark.parametrize(
     ("transport", "pattern_name", "form", "variable"),
     [
-        ("mpi@openmpi-4.1.4", "allgather", None, "OMPI_MCA_coll_tuned_allgather_algorithm"),
-        ("mpi@openmpi-4.1.4", "reduce_scatter", "blocking", "OMPI_MCA_coll_tuned_reduce_scatter_algorithm"),
+        ("mpi@openmpi-4.1.4", "alltoallv", None, "OMPI_MCA_coll_tuned_alltoallv_algorithm"),
+        ("mpi@openmpi-4.0.7", "gather", "blocking", "OMPI_MCA_coll_tuned_gather_algorithm"),
         ("mpi@openmpi-4.1.4", "gatherv", None, None),
         ("mpi@openmpi-4.1.4", "neighbor_alltoall", None, None),
         ("mpi@openmpi-4.1.4", "allgather", "nonblocking", None),
@@ -238,6 +239,30 @@ def test_a_setting_is_named_where_the_library_has_it(
 
     (slow,) = slower(by("native", 900), by("ring", 500))
     assert (slow.fix and str(slow.fix.facts["variable"]).rpartition(" ")[2]) == variable
+
+
+def test_a_collective_that_can_be_tuned_is_to_be_tuned() -> None:
+    """With its ranks, options and slow sizes, where ranks of one host were measured here."""
+
+    def by(algorithm: str, start_ns: float, transport: str = MPI, name: str = "bcast") -> MeasuredCurve:
+        options = {"algorithm": algorithm, "root": "1"}
+        return pattern(name, start_ns, 0, ranks=4, transport=transport, options=options, algorithm=algorithm)
+
+    sizes = ",".join(map(bytes_word, SIZES))
+    for transport in (MPI, "mpi@mpich-5.0.2", "mpi@intel-2021.17"):
+        (slow,) = slower(by("native", 900, transport), by("ring", 500, transport))
+        assert slow.fix
+        line = f"hockney tune bcast -t {transport} -n 4 -o root=1 --bytes {sizes}"
+        assert (slow.fix.code, " ".join(slow.fix.argv)) == ("tune", line)
+        tune.make_context("tune", list(slow.fix.argv[2:]))  # it is understood
+        assert fix_sentence(slow.fix).startswith("See whether another algorithm of the library is faster")
+    (barrier,) = slower(barrier_of(2000, transport=MPI), pattern("pingpong", 500, transport=MPI))
+    assert barrier.fix
+    assert barrier.fix.argv == ("hockney", "tune", "barrier", "-t", MPI, "-n", "4")
+    for plan in ({"imported": "osu"}, {"hosts": ["a", "b"]}):
+        (slow,) = slower(by("native", 900), by("ring", 500), plan=plan)
+        assert slow.fix
+        assert slow.fix.code == "list algorithms"
 
 
 def test_a_point_slower_than_several_of_its_parts_counts_once() -> None:
@@ -273,8 +298,6 @@ def test_an_allreduce_slower_than_a_reduction_and_a_broadcast() -> None:
     (slow,) = slower(whole(800), parts)
     assert slow.subject.pattern == "allreduce"
     assert slow.effect == pytest.approx(800.8 / 700.8 - 1)  # at the shortest size, where the parts save most
-    # Without a command: mpivars prints hundreds of variables.
-    assert slow.fix == Fix("choose algorithm", facts={"variable": "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"})
     assert slower(whole(600), parts) == []
     assert slower(whole(720), parts) == []
     for alone in (whole(800), parts):

@@ -259,6 +259,37 @@ def test_who_leaves_a_race_and_when() -> None:
     assert cell.gain[1] == pytest.approx(1 / 0.70)
 
 
+@pytest.mark.parametrize(("reference", "gain"), [(0.5, 1.4), (0.68, None), (0.69, None), (0.9, None), (2.0, None)])
+def test_a_reference_is_measured_as_long_as_it_may_be_faster_than_the_best_choice(
+    reference: float, gain: float | None
+) -> None:
+    """No choice leaves for it, and none of its rules is written; a second reference is slower."""
+    times = {1: 2.0, 2: 0.7, 3: reference, 4: 1.3 * reference}
+    choices, references = [Choice("a"), Choice("b")], [Choice("x"), Choice("y")]
+    point = Point("mpi", "bcast", 4, 64)
+    referee, left_at = Referee(choices, [point], references), dict[int, int]()
+    for launch in range(1, 30):
+        ratios = {(n, point): [time] * min(launch, left_at.get(n, launch)) for n, time in times.items()}
+        for number, _ in referee.decide(ratios):
+            left_at.setdefault(number, launch)
+    assert left_at[4] <= 6
+    assert left_at[4] <= left_at[3] <= left_at[2] <= 13
+    (cell,) = referee.cells()
+    assert cell.winner == choices[1]
+    assert cell.gain[1] == pytest.approx(1 / 0.7)
+    rules = rules_of(referee.references())
+    assert [rule.winner for rule in rules] == ([references[0]] if gain else [])
+    assert [rule.gains[0][1] for rule in rules] == ([pytest.approx(gain)] if gain else [])
+
+
+def test_a_reference_is_compared_with_the_default_where_no_choice_is_faster() -> None:
+    point = Point("mpi", "bcast", 4, 64)
+    referee = Referee([Choice("a")], [point], [Choice("x")])
+    referee.decide({(1, point): [1.2] * 20, (2, point): [0.8] * 20})
+    (cell,) = referee.references()
+    assert cell.gain[1] == pytest.approx(1.25)
+
+
 def test_a_winner_is_kept_at_the_next_size_where_it_is_as_good() -> None:
     choices = [Choice("a"), Choice("b")]
     times = {8: (0.70, 0.80), 64: (0.705, 0.70), 512: (0.75, 0.70), 4096: (0.99, 0.99)}

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, NotChecked, load_of
 from hockney.errors import Fix
 from hockney.machine.files import rows_of
-from hockney.model import pattern_text
+from hockney.model import IMPORTED, pattern_text
 from hockney.results.traits import pattern_traits
 from hockney.stats.fit import Estimate
+from hockney.units import bytes_word
+from hockney.worker.catalogue import split_name
 
 _TURNS = (0.75, 1.33)  # the time over one direction's alone; 1 if they take turns all the time
 
@@ -186,16 +189,25 @@ def _finding(points: list[_Made], reading: Reading, *, is_paired: bool) -> Findi
         **({"is_paired": True} if is_paired else {}),
         "points": len({(point.curve.ranks, point.curve.state, point.bytes) for point in points}),
     }
-    fix = _choose(curve, reading.launchers.get(curve.transport, ""))
+    fix = _choose(curve, around, reading)
     return Finding("slower than its parts", subject_of(curve, slow), facts, "", fix, ratio_of(worst).value - 1)
 
 
-def _choose(curve: MeasuredCurve, launcher: str) -> Fix | None:
-    """The fix that chooses another algorithm, and lists them if possible; None where there is no such setting."""
+def _choose(curve: MeasuredCurve, sizes: Sequence[int], reading: Reading) -> Fix | None:
+    """The fix that races the algorithms, or that chooses another one, and lists them; None without such a setting."""
+    from hockney.analysis.tune.files import can_be_ruled  # it loads a library, and few runs have such a finding
+
     name, is_blocking = curve.pattern, curve.option("form") in (None, "blocking")
+    is_here = not (IMPORTED in reading.plan or reading.plan.get("hosts"))  # tune races ranks of one host
     for row in _CHOICES:
         if curve.transport.startswith(row["transports"]) and name in row["collectives"].split() and is_blocking:
-            argv = tuple(own_command(row["ask"], launcher).split())
+            version = tuple(map(int, re.findall(r"\d+", split_name(curve.transport)[1])))
+            if is_here and not can_be_ruled(row["transports"].removeprefix("mpi@"), name, version):
+                options = [word for each in _options(curve) for word in ("-o", "=".join(each))]
+                words = ("--bytes", ",".join(map(bytes_word, sizes))) if any(sizes) else ()
+                argv = ("hockney", "tune", name, "-t", curve.transport, "-n", str(curve.ranks), *options, *words)
+                return Fix("tune", argv, run_facts=reading.facts)
+            argv = tuple(own_command(row["ask"], reading.launchers.get(curve.transport, "")).split())
             facts = {"variable": row["variable"].format(name, name.upper())}
             return Fix("list algorithms" if argv else "choose algorithm", argv, facts)
     return None

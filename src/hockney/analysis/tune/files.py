@@ -61,12 +61,10 @@ def rule_files(
 
 def can_be_ruled(kind: str, operation: str, version: tuple[int, ...] = ()) -> str:
     """Why no rules can be written for an operation; empty if they can. `version`: of the library; (): any."""
-    if operation in _REFUSED.get(kind, {}):
-        return _REFUSED[kind][operation]
     if kind == "openmpi" and operation in ("gather", "allgatherv") and () < version < (4, 1):
         return "Open MPI has no such rules before 4.1"
     known = {"openmpi": _OPENMPI.keys(), "mpich": _MPICH.keys()}.get(kind, {operation})
-    return "" if operation in known else "its rules files have no sizes for it"
+    return _REFUSED.get((kind, operation)) or ("" if operation in known else "its rules files have no sizes for it")
 
 
 def _grouped(rules: Iterable[Rule]) -> dict[str, dict[int, list[Rule]]]:
@@ -96,13 +94,12 @@ _RULES_OF_OPENMPI = {
     "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
     "OMPI_MCA_coll_tuned_dynamic_rules_filename": "{file}",
 }
+_BY_ELEMENTS = "MPICH chooses by the number of elements, so a rule would not fit other types"
 _REFUSED = {
-    "openmpi": {
-        "scatter": "Open MPI chooses by an argument that only the root has to give, so ranks could choose differently"
-    },
-    "mpich": dict.fromkeys(
-        ("gather", "scatter"), "MPICH chooses by the number of elements, so a rule would not fit other types"
-    ),
+    ("openmpi", "scatter"): "Open MPI chooses by an argument that only the root has to give, so ranks could choose "
+    "differently",
+    ("mpich", "gather"): _BY_ELEMENTS,
+    ("mpich", "scatter"): _BY_ELEMENTS,
 }
 _OWN = "0 0 0"  # the library's own choice
 

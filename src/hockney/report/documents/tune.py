@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.compare.values import Comparison, Verdict
 from hockney.analysis.tune.rules import GAIN_MIN, Rule
 from hockney.machine.facts import facts
 from hockney.measure.tune import HIDDEN, Contest, Tuned
@@ -20,10 +19,11 @@ from hockney.units import counted, format_duration_s
 from hockney.version import __version__
 
 
-def head_lines(contest: Contest, command: str, now_s: float) -> list[str]:
+def head_lines(contest: Contest, tuned: Tuned, command: str, now_s: float) -> list[str]:
     """The first comments of a rules file."""
     day = time.strftime("%Y-%m-%d", time.localtime(now_s))
-    return [f"{contest.library.name}, {day}, hockney {__version__}: {command}", machine_text(facts())]
+    written = f"{contest.library.name}, {day}, hockney {__version__}: {command}"
+    return [written, machine_text(facts()), f"proof: {proof_text(tuned)}"]
 
 
 def contest_document(contest: Contest) -> Iterator[Block]:
@@ -31,15 +31,19 @@ def contest_document(contest: Contest) -> Iterator[Block]:
     for pattern, choices in contest.choices.items():
         yield Title(f"{pattern} on {contest.library.name}: {counted(len(choices), 'choice')} besides the default")
         yield Sentence(", ".join(choice.name for choice in choices))
+        if references := ", ".join(choice.word for choice in contest.references[pattern]):
+            yield Sentence(f"References over the library's own messages, which are not written: {references}")
     points, limits = contest.plan.points, contest.plan.limits
     share = "two thirds of it for the race, one for the proof"
     yield Sentence(f"{counted(len(points), 'point')}, about {format_duration_s(limits.time_s)}: {share}.")
     yield from map(Item, contest.doubts())
 
 
-def proof_text(proof: Comparison) -> str:
-    """What the proof says of slowdowns, in one sentence without its full stop."""
-    slower, undecided = (proof.counts[verdict] for verdict in (Verdict.SLOWER, Verdict.INCONCLUSIVE))
+def proof_text(tuned: Tuned) -> str:
+    """What the proof says of slowdowns, in one sentence without its full stop; "" without a proof."""
+    slower, undecided, proof = tuned.slower, tuned.undecided, tuned.proof
+    if proof is None:
+        return ""
     hidden = max(HIDDEN, proof.widest.reach if proof.widest is not None else 0.0)
     bound = f"a slowdown up to {math.ceil((hidden - 1) * 100 - 1e-6)} % could hide"
     if not undecided:
@@ -72,12 +76,15 @@ def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Itera
         )
     for (pattern, choice), why in contest.left_out.items():
         yield Item(f"left out: {pattern} with {choice.name}: {why}")
+    for rule in {each.operation: each for each in sorted(tuned.references, key=lambda each: max(each.gains))}.values():
+        sizes, span, _ = rule.words
+        text = f"{rule.operation} {sizes}, {rule.ranks} ranks: {rule.winner.name} is {span} as fast as the best choice"
+        yield Item(f"reference: {text} of the library")
     if tuned.proof is not None:
         yield Title("Proof: the default (base) against the rules (new), also between the sizes of the race")
         yield from comparison_document(tuned.proof, everything=False)
-        is_slower = tuned.proof.counts[Verdict.SLOWER] > 0
-        text = proof_text(tuned.proof) if tuned.rules else f"{proof_text(tuned.proof)}; no rule is confirmed"
-        yield Sentence(f"{text[0].upper()}{text[1:]}{': nothing is written' if is_slower else ''}.")
+        text = f"{proof_text(tuned)}{'' if tuned.rules else '; no rule is confirmed'}"
+        yield Sentence(f"{text[0].upper()}{text[1:]}{': nothing is written' if tuned.slower else ''}.")
     if written is not None:
         yield Sentence(f"Wrote {written}. Use it: {_how(contest, tuned, written)}")
 
@@ -97,14 +104,15 @@ def tune_json(contest: Contest, tuned: Tuned | None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "library": contest.library.name,
         "choices": {name: [choice.name for choice in choices] for name, choices in contest.choices.items()},
+        "references": {name: [choice.word for choice in known] for name, known in contest.references.items()},
         "points": contest.plan.points,
         "time_s": contest.plan.limits.time_s,
     }
     if tuned is None:
         return found
-    names = ("operation", "ranks", "least", "most", "gains")
     return found | {
-        "rules": [{name: getattr(rule, name) for name in names} | {"choice": rule.winner.name} for rule in tuned.rules],
+        "rules": [_rule_json(rule) for rule in tuned.rules],
+        "faster_references": [_rule_json(rule) for rule in tuned.references],
         "left_out": [
             {"pattern": name, "choice": choice.name, "reason": why} for (name, choice), why in contest.left_out.items()
         ],
@@ -113,3 +121,8 @@ def tune_json(contest: Contest, tuned: Tuned | None) -> dict[str, Any]:
         ],
         "proof": comparison_json(tuned.proof) if tuned.proof is not None else None,
     }
+
+
+def _rule_json(rule: Rule) -> dict[str, Any]:
+    names = ("operation", "ranks", "least", "most", "gains")
+    return {name: getattr(rule, name) for name in names} | {"choice": rule.winner.name}
