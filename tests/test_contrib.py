@@ -192,3 +192,33 @@ def test_the_action_hands_each_input_to_the_script() -> None:
     assert len(names) == 7
     for name in names:
         assert f"${{{{ inputs.{name} }}}}" in text
+
+
+# ---- every night ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("code", "drain"), [(0, "no"), (1, "no"), (1, "yes"), (2, "no")])
+def test_a_night_of_health(tmp_path: Path, code: int, drain: str) -> None:
+    """A command that answers as hockney does: n3 is bad where it ends with 1."""
+    answers = (
+        'if [ "$1" = show ]; then echo n3 is slow; exit 0; fi',
+        'while [ "$1" != --bad-hosts ]; do shift; done',
+        f'if [ {code} = 1 ]; then echo n3 >"$2"; echo "echo drained n3"; else : >"$2"; fi',
+        f"exit {code}",
+    )
+    fake = script(tmp_path / "hockney", *answers)
+    text = tmp_path / "hockney.prom"
+    variables = {"HOCKNEY": str(fake), "HOSTS": "n[1-4]", "DRAIN": drain, "TEXTFILE": str(text)}
+    ended = call(tmp_path, str(CONTRIB / "nightly/health.sh"), **variables)
+    assert ended.returncode == code, ended.stderr
+    drained = {"no": "echo drained n3", "yes": "drained n3"}[drain]
+    assert ended.stdout.splitlines() == (["n3 is slow", drained] if code == 1 else [])
+    if code != 2:
+        assert ('hockney_bad_host{host="n3"} 1' in text.read_text()) == (code == 1)
+        assert f"hockney_health_exit_code {code}" in text.read_text()
+
+
+def test_the_options_of_a_night_are_those_of_health() -> None:
+    said = finished([sys.executable, "-m", "hockney", "health", "--help"]).stdout
+    used = re.findall(r"(?<![\w-])--[a-z-]+", (CONTRIB / "nightly/health.sh").read_text())
+    assert {*used} <= {*re.findall(r"--[a-z-]+", said)}

@@ -207,3 +207,10 @@ def test_a_shell_that_fails_is_quoted(tmp_path: Path, fake: Fakes) -> None:
     program = fake(tmp_path / "shell", "echo 'no route' >&2", "exit 255")
     with pytest.raises(HostsUnusable, match="here: no route"):
         preflight([Host("here")], [], starter(program))
+
+
+def test_where_no_other_host_can_be_reached_this_one_may_be_the_cause(tmp_path: Path) -> None:
+    agent = script(tmp_path / "agent", 'if [ "$1" = here ]; then shift; exec sh -c "$*"; fi', "exit 9")
+    starter = Starter((str(agent), "{hosts}", "{worker}"), is_shell=True)
+    with pytest.raises(HostsUnusable, match=r"a and b: .* \(from here: this host may be the cause\)"):
+        preflight([Host("here"), Host("a"), Host("b")], [], starter)
