@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from tests.analysis.health.made import store_health
 from tests.builders import make_measurement, make_placement
 from tests.measure.made_up_machine import Notes, OwnClock
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
 from hockney.errors import UsageError, notice
-from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, round_of
+from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, remember, round_of
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import Variant, _refuse_without_interface
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
+from hockney.results.store import Store
 from hockney.suites import Limits, load_suite
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import Host
@@ -32,7 +35,8 @@ WINDOW = 16
 
 @pytest.fixture(autouse=True)
 def _no_hosts_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hockney.measure.health._note", lambda *_: None)
+    for name in ("_count", "remember"):
+        monkeypatch.setattr(f"hockney.measure.health.{name}", lambda *_: None)
 
 
 class Network(OwnClock):
@@ -245,3 +249,27 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
 def test_one_transport_is_measured() -> None:
     with pytest.raises(UsageError, match="-t names tcp, udp: choose one of them"):
         plan_health(replace(of_health("n1,n2"), transports=("tcp", "udp")), load(), seed=1)
+
+
+@pytest.mark.parametrize(
+    ("path", "of_last", "named"),
+    [
+        ({}, {}, ["n3"]),
+        ({"interface": "eth1"}, {}, []),
+        ({}, {"interface": "eth1"}, []),
+    ],
+    ids=["alike", "others elsewhere", "the last elsewhere"],
+)
+def test_runs_on_one_network_are_compared(
+    tmp_path: Path, path: dict[str, str], of_last: dict[str, str], named: list[str]
+) -> None:
+    """Stored out of order, as runs of another file are: the two slow ones come first."""
+    slow = {(2, other): 0.88 for other in range(4) if other != 2}
+    for number, rates in enumerate([slow, slow, {}, {}, {}, {}]):
+        plan = of_last if number == 0 else path
+        store_health(tmp_path / "r.db", 4, rates=rates, plan=plan, started_unix_s=1e9 - 100 * number)
+    with Store.open(tmp_path / "r.db") as store:
+        for number in (6, 5, 4, 3, 2, 1):
+            remember(store, number)
+        worse = [stored["host"] for stored in store.run(1).info.facts.get("worse_hosts", ())]
+    assert worse == named

@@ -466,6 +466,33 @@ def test_a_login_that_fails_now_and_then_is_tried_again(tmp_path: Path, fake: Fa
     assert len(tries.read_text().splitlines()) == failures + 1
 
 
+def test_logins_of_many_hosts_that_fail_at_once_are_tried_again(tmp_path: Path, fake: Fakes) -> None:
+    """The last of them comes only after the time that words of a failed launcher have."""
+    agent = tmp_path / "agent"
+    fake(
+        agent,
+        f"if [ $1 != 127.0.0.1 ] && ! [ -e {tmp_path}/$1 ]; then",
+        f"  touch {tmp_path}/$1; echo Connection reset by peer >&2; exit 255",
+        "fi",
+        "if [ $1 = 127.0.0.7 ]; then sleep 4; fi",
+        "shift",
+        'exec sh -c "$*"',
+    )
+    hosts = tuple(f"127.0.0.{number}" for number in range(1, 8))
+    with WorkerSession(remote_job(agent, hosts, 7)) as session:
+        assert len(session.hello().ranks) == 7
+        session.close()
+
+
+def test_a_login_that_is_refused_is_not_tried_again(tmp_path: Path, fake: Fakes) -> None:
+    agent, tries = tmp_path / "agent", tmp_path / "tries"
+    said = "root@n2: Permission denied (publickey)."
+    fake(agent, f"echo >>{tries}", f"echo '{said}' >&2; exit 255")
+    with pytest.raises(LaunchFailed, match="Permission denied"):
+        WorkerSession(remote_job(agent, ("127.0.0.1", "127.0.0.2"), 2)).start()
+    assert len(tries.read_text().splitlines()) == 1
+
+
 def test_a_login_that_always_fails_ends_the_start(tmp_path: Path, fake: Fakes) -> None:
     agent = tmp_path / "agent"
     said = "ssh: connect to host n2 port 22: Connection refused"

@@ -76,13 +76,16 @@ def health(
     from hockney.worker.points import RunOptions
 
     if output is not None:
-        refuse_output("--bad-hosts", output, [store] if store else [])
+        hostfile = places.get("hostfile")
+        refuse_output("--bad-hosts", output, [path for path in (store, hostfile) if isinstance(path, Path)])
     if drain and as_json:
         raise UsageError("--drain and --json are two outputs: choose one; --json has bad_hosts, too")
     limits = load_suite("health").limits(time_s=time_s, timeout_s=timeout_s)
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)
     if not asked.placement.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
+    if output is not None and output.is_file():
+        output.unlink()  # a script must not take the names of an earlier run
     with measuring("health", store, load([transport]), quiet=quiet, make_display=PairsDisplay) as lab:
         outcome = measure_health(asked, lab, label=label)
         run = Run(lab.store, outcome.run_id)

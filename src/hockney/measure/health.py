@@ -23,7 +23,8 @@ from hockney.analysis.health import died
 from hockney.analysis.health.counters import COUNTERS
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, SUITE, UNUSABLE, directed, matrices_of, time_of_rank, usual
-from hockney.analysis.health.nights import NIGHT, RUNS_MAX, WORSE, night_of, worse_hosts
+from hockney.analysis.health.nights import NIGHT, RUNS_MAX, WORSE, Night, night_of, worse_hosts
+from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, to_leave_out
 from hockney.errors import UsageError, notice
 from hockney.measure.calibration import Calibration
@@ -33,8 +34,9 @@ from hockney.measure.point_work import Work, repetition_ns
 from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import InterfaceMissing, Variant, measure_variants, one_side
 from hockney.measure.sampler import Sampler
-from hockney.model import Measurement, Point, PointStatus, RunStatus
+from hockney.model import Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.runs import Run
+from hockney.results.store import Store
 from hockney.stats.interval import median
 from hockney.suites import load_suite
 from hockney.units import counted, format_duration_s
@@ -117,12 +119,14 @@ def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutc
             link[DEMAND] = error.demand
             asked = replace(asked, placement=replace(asked.placement, hosts=left))
             continue
-        _note(asked, lab, outcome)
+        _count(asked, lab, outcome)
         stuck = sorted(to_leave_out(outcome.stalls))
         left = tuple(host for host in hosts if host.name not in {*outcome.lost_hosts, *stuck})
         left_s = end_s - time.monotonic()
         is_over = outcome.status is RunStatus.STOPPED or left_s < least_s
         if len(left) == len(hosts) or is_over or len(left) < HOSTS_MIN:
+            if outcome.status is not RunStatus.STOPPED:
+                remember(lab.store, outcome.run_id)
             return outcome
         gone = [f"no answer from {host}" for host in outcome.lost_hosts]
         gone += [f"{host} keeps the others waiting" for host in stuck]
@@ -133,29 +137,33 @@ def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutc
         asked = replace(asked, placement=replace(asked.placement, hosts=left), limits=limits)
 
 
-def _note(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
-    """Store what the interfaces of the hosts that answer have counted by now, and how each host did."""
+def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
+    """Store what the interfaces of the hosts that answer have counted by now."""
     where = asked.placement
     names = [host.name for host in where.hosts if host.name not in outcome.lost_hosts]
     starter = find_starter(where.launcher, where.hosts, os.environ)
     lab.store.add_to_facts(outcome.run_id, COUNTERS, counters_of(names, starter))
-    _remember(lab, outcome.run_id)
 
 
-def _remember(lab: Lab, run_id: int) -> None:
-    """Store how each host did, and who did better in earlier runs on the same transport."""
-    store, now = lab.store, night_of(matrices_of(Run(lab.store, run_id)))
-    runs = {summary.id: summary for summary in store.runs() if summary.suite == SUITE}
-    alike = sorted(number for number, each in runs.items() if each.transports == runs[run_id].transports)
-    earlier = [
-        night
-        for number in alike[-RUNS_MAX - 1 :]
-        if number != run_id
-        for night in store.run(number).info.facts.get(NIGHT, ())
-    ]
+def remember(store: Store, run_id: int) -> None:
+    """Store how each host did in a run, and who did better in earlier ones on the same network."""
+    run = Run(store, run_id)
+    now, path = night_of(matrices_of(run)), _path_of(run.info)
+    earlier = list[tuple[float, Night]]()
+    for summary in store.runs():
+        info = store.run(summary.id).info if summary.suite == SUITE and summary.id != run_id else None
+        if info is not None and _path_of(info) == path:
+            earlier += [(info.started_unix_s, night) for night in readable(Night, info.facts.get(NIGHT))]
+    nights = [night for _, night in sorted(earlier, key=lambda each: each[0]) if 2 * len(now.keys() & night) > len(now)]
     store.add_to_facts(run_id, NIGHT, now)
-    for worse in worse_hosts(now, earlier):
+    for worse in worse_hosts(now, nights[-RUNS_MAX:]):
         store.add_to_facts(run_id, WORSE, asdict(worse))
+
+
+def _path_of(info: RunInfo) -> tuple[object, ...]:
+    """What carries the messages of a run."""
+    transports = sorted({*(info.facts.get("traits") or {}).get("transports", ())})
+    return (*transports, info.plan.get("interface"))
 
 
 class _PairsCalibration(Calibration):

@@ -213,7 +213,10 @@ class WorkerPool:
             self._live[key] = self._start(point)
         except WorkerError as error:
             lost = self._lose_hosts(point)
-            if not lost and isinstance(error, LaunchFailed) and error.missed and self._starts[key] < _STARTS_MAX:
+            library = self._catalogue.transports[point.transport].library
+            is_of_launcher = library is not None and library.has_launcher  # a session tries its own logins again
+            is_missed = isinstance(error, LaunchFailed) and error.missed
+            if is_missed and is_of_launcher and not lost and self._starts[key] < _STARTS_MAX:
                 return self._job(point)  # all hosts answer now
             if not lost:
                 is_silent = isinstance(error, LaunchFailed) and error.timed_out and launcher not in self._proven
@@ -261,13 +264,13 @@ class WorkerPool:
         return "; ".join(reasons[host.name] for host in hosts if host.name in reasons)
 
     def _note_stall(self, point: Point, end: WorkerTimedOut) -> None:
-        """Note whose ranks kept those of other hosts waiting. Such a job is not given up: who it was shows soon."""
+        """Note whose ranks kept those of other hosts waiting. While these are others, who it is will show."""
         names = [host.name for host in self._plan.hosts_of(point) for _ in range(host.slots or 0)]
         hosts = tuple(dict.fromkeys(names[rank] for rank in end.ranks if rank < len(names)))
         if hosts and len(hosts) < len({*names}):
-            stall = Stall(hosts, point.pattern, point.bytes, end.limit_s, bool(end.silent))
-            self._recorder.stalls.append(stall)
-            self._starts[point.transport, point.ranks] = 0
+            if all(stall.hosts != hosts for stall in self._recorder.stalls):
+                self._starts[point.transport, point.ranks] = 0
+            self._recorder.stalls.append(Stall(hosts, point.pattern, point.bytes, end.limit_s, bool(end.silent)))
 
     def _start(self, point: Point) -> _Live:
         transport, ranks = point.transport, point.ranks

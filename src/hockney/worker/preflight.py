@@ -20,11 +20,10 @@ from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
 from hockney.worker.libraries import Library, side_by_side
 from hockney.worker.programs import ProgramFailed, answer_of
-from hockney.worker.starters import NOT_REACHED, PAUSE_S, TRIES, Starter
+from hockney.worker.starters import PAUSE_S, TRIES, Starter, failed_by_chance
 
 Answer = TypeVar("Answer")
 
-_QUICK_S = 2.0  # a login that takes longer to fail has met its own time limit
 _WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # What sh runs on a host; its comments say how.
 _SCRIPTS = Path(__file__).parent / "hosts_sh"
@@ -107,17 +106,17 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
 
 
 def _reached(argv: Sequence[str], limit_s: float, *, data: bytes = b"") -> str:
-    """The output of a command on a host, as of answer_of. A login that fails at once is tried again."""
-    for left in reversed(range(TRIES)):
+    """The output of a command on a host, as of answer_of. A login that fails by chance is tried again."""
+    left = TRIES
+    while True:
         started_s = time.monotonic()
         try:
             return answer_of(argv, limit_s, data=data)
         except ProgramFailed as failure:
-            is_quick = failure.exit_code == NOT_REACHED and time.monotonic() - started_s < _QUICK_S
-            if not (left and is_quick):
+            left -= 1
+            if not (left and failed_by_chance(failure.exit_code, failure.said, time.monotonic() - started_s)):
                 raise
-            time.sleep(PAUSE_S)
-    raise AssertionError
+        time.sleep(PAUSE_S)
 
 
 def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[str, Answer], dict[str, str]]:

@@ -40,7 +40,7 @@ from hockney.worker.errors import (
 )
 from hockney.worker.launch import JOIN_ADDRESS, StartCommand
 from hockney.worker.programs import how_it_ended
-from hockney.worker.starters import NOT_REACHED, PAUSE_S, TRIES
+from hockney.worker.starters import PAUSE_S, TRIES, failed_by_chance
 
 Answer = TypeVar("Answer", bound=answers.Answer)
 
@@ -86,6 +86,7 @@ class WorkerSession:
         self._joins: list[list[str]] = []  # the command lines of the other hosts
         self._tries: Counter[int] = Counter()  # of these, how often each has failed
         self._tried_bytes = 0  # position in the output when they were tried again last
+        self._tried_s = 0.0  # when that was
         self._oom_kills = 0  # before this job
 
     def __enter__(self) -> WorkerSession:
@@ -104,17 +105,20 @@ class WorkerSession:
         """Start the job. Raises LaunchFailed if a process can't be started, or no rank listens for those to join."""
         self._started_s = time.monotonic()
         self._oom_kills = count_oom_kills()
-        for left in reversed(range(TRIES)):
+        left = TRIES
+        while True:
             try:
-                self._start_once()
-                return
+                return self._start_once()
             except LaunchFailed as failure:
-                if not (left and failure.missed):
+                left -= 1
+                took_s = time.monotonic() - self._tried_s
+                if not (left and failed_by_chance(self.channel.processes[0].poll(), str(failure), took_s)):
                     raise
             time.sleep(PAUSE_S)
             self.channel, self._ended = Channel(), False
 
     def _start_once(self) -> None:
+        self._tried_s = time.monotonic()
         with contextlib.ExitStack() as undo:
             undo.callback(self.kill)
             self.channel.spawn(self._launch.argv, self._launch.environment)
@@ -385,19 +389,23 @@ class WorkerSession:
             raise LaunchFailed(self._launch.launcher, str(error)) from error
         address = f"{answer.host}:{answer.port}"
         self._joins = [[word.replace(JOIN_ADDRESS, address) for word in argv] for argv in self._launch.joins]
+        self._tried_s = time.monotonic()
         for words in self._joins:
             self.channel.spawn(words, self._launch.environment)
             self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, number=-1)
 
     def _join_again(self, deadline_s: float) -> bool:
-        """Start again what could not reach its host, if nothing else has failed."""
+        """Start again what could not reach its host by chance, if nothing else has failed."""
+        took_s = time.monotonic() - self._tried_s
         failed = {number: code for number, code in enumerate(self.channel.joined()) if code}
         self._tries.update([*failed])
-        if not failed or {*failed.values()} != {NOT_REACHED} or max(self._tries.values()) >= TRIES:
+        self.channel.hear(PAUSE_S)  # its words come later than its end
+        is_chance = all(failed_by_chance(code, self.channel.output(), took_s) for code in failed.values())
+        if not failed or not is_chance or max(self._tries.values()) >= TRIES:
             return False
-        time.sleep(PAUSE_S)
-        self._tried_bytes = self.channel.said_bytes
+        self._tried_s = time.monotonic()
         for number in failed:
             self.channel.spawn(self._joins[number], self._launch.environment, instead_of=number + 1)
             self.channel.write(f"{self._token}\n".encode(), deadline_s, number=number + 1)
+        self._tried_bytes = self.channel.said_bytes  # after all that the old ones have said
         return True

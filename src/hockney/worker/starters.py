@@ -19,11 +19,12 @@ from hockney.worker.hosts import Host, find_allocation
 LAUNCHER_WORDS = ("auto", "mpiexec", "srun", "ssh", "flux")
 """The words that --launcher accepts, besides a template."""
 
-NOT_REACHED = 255
-"""The exit code of ssh itself."""
 TRIES = 5
-"""How often a host is tried that could not be reached at once: of a thousand logins, some fail by chance."""
+"""How often a login is tried that fails by chance, as some of a thousand do."""
 PAUSE_S = 0.2
+_QUICK_S = 2.0  # one that takes longer to fail has met a time limit of its own
+_NOT_REACHED = 255  # the exit code of ssh itself
+_BY_CHANCE = re.compile(r"kex_exchange_identification|Connection (?:closed|reset)")
 
 _PLACEHOLDERS = ("ranks", "hosts", "per_host", "worker")
 _EXAMPLE = "for example 'mytool -n {ranks} --hosts {hosts} {worker}'"
@@ -69,6 +70,14 @@ _FLUX_HOST = (
     *("flux", "run", "--nodes=1", "--ntasks={ranks}", "--requires=host:{hosts}"),
     *("--setopt=cpu-affinity=off", "{worker}"),  # it starts all ranks of its host, which pin themselves
 )
+
+
+def failed_by_chance(exit_code: int | None, said: str, took_s: float) -> bool:
+    """Whether a login that failed so may work a moment later: a busy server hangs up on some.
+
+    One that is refused is not tried again: servers lock out who tries too often.
+    """
+    return exit_code == _NOT_REACHED and took_s < _QUICK_S and _BY_CHANCE.search(said) is not None
 
 
 def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, str]) -> Starter:

@@ -36,6 +36,7 @@ def store_health(
     counted: Sequence[Mapping[str, Any]] = (),
     worse: Sequence[Mapping[str, Any]] = (),
     plan: Mapping[str, Any] | None = None,
+    started_unix_s: float = 1e9,
     **made: Any,
 ) -> None:
     """Store a run of hosts n1, n2, …, counted from 0 here.
@@ -96,7 +97,7 @@ def store_health(
         "worse_hosts": list(worse),
     }
     listed = [replace(point, **made) for point in points]
-    store_run(path, "health", listed, facts=facts, plan=planned, command=command)
+    store_run(path, "health", listed, facts=facts, plan=planned, command=command, started_unix_s=started_unix_s)
 
 
 def _options(*, default: Mapping[str, object], **given: object) -> tuple[tuple[str, str], ...]:

@@ -451,6 +451,25 @@ def test_a_link_that_is_down_for_moments(
     assert [(each.code, each.facts["host"], each.facts.get("other")) for each in findings] == named
 
 
+def test_a_lossy_link_that_was_also_down_once_is_lossy(made: MakeHealth) -> None:
+    health = made(4, lost={(0, 1): 5.0}, down=[(0, 1)])
+    assert [(each.code, each.facts["host"]) for each in health.findings] == [("lossy link", "n1")]
+
+
+def test_only_the_interface_in_use_and_ports_of_infiniband_count(made: MakeHealth) -> None:
+    before = {"eth0": {"rx_errors": 0}, "docker0": {"carrier_changes": 1}, "mlx5_0/2": {"link_downed": 0}}
+    after = {"eth0": {"rx_errors": 9}, "docker0": {"carrier_changes": 9}, "mlx5_0/2": {"link_downed": 1}}
+    hosts = [known_host(name, counters=before) for name in ("n1", "n2", "n3")]
+    health = made(3, known=hosts, counted=[{"n2": after}])
+    assert [(each.code, each.facts["interface"]) for each in health.findings] == [("lost carrier", "mlx5_0/2")]
+
+
+@pytest.mark.parametrize("stored", ["x", {"hosts": ["n1"]}, {"host": "n1", "now": 0}, 3, None])
+def test_facts_of_another_version_are_no_fault(made: MakeHealth, stored: object) -> None:
+    hosts = [known_host(name, counters={"eth0": {"rx_errors": 5}}) for name in ("n1", "n2", "n3")]
+    assert made(3, known=hosts, counted=[stored], worse=[stored], plan={"stalls": [stored]}).findings == ()
+
+
 @pytest.mark.parametrize(
     ("after", "named"),
     [

@@ -27,8 +27,20 @@ def stall(*hosts: str, silent: bool = False) -> Stall:
         ([stall("n2", silent=True)], [("n2",)], set()),
         ([stall("n2", silent=True), stall("n2", silent=True)], [("n2",)], {"n2"}),
         ([stall("n1", "n2", "n3")], [], set()),
+        ([stall("n1"), stall("n1")], [], set()),
     ],
-    ids=["none", "link", "link twice", "host", "two hosts", "host and link", "silent", "silent twice", "unclear"],
+    ids=[
+        "none",
+        "link",
+        "link twice",
+        "host",
+        "two hosts",
+        "host and link",
+        "silent",
+        "silent twice",
+        "unclear",
+        "late alone",
+    ],
 )
 def test_who_keeps_the_others_waiting(stalls: list[Stall], named: list[tuple[str, ...]], left_out: set[str]) -> None:
     assert [who.hosts for who in blamed(stalls)] == named

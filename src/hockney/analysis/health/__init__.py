@@ -10,10 +10,11 @@ from typing import Any
 from hockney.analysis.clocks import READINGS
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
-from hockney.analysis.health.counters import COUNTERS, counter_findings
+from hockney.analysis.health.counters import COUNTERS, Counters, counter_findings
 from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.nights import ALL, WORSE, Worse
+from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, Stall, blamed
 from hockney.analysis.repeat import same_hosts
 from hockney.errors import Fix
@@ -42,16 +43,16 @@ def health_of(run: Run) -> Health:
     """Every fault that a run shows. Raises UsageError for a run of other hosts than the suite's."""
     known = matrices_of(run)
     slow, late = faults.slow_parts(known), faults.late_parts(known)
-    lossy = faults.lossy_parts(known, slow)
-    hosts = run.facts.get("hosts", [])
-    differing, unsaid = differences(hosts, run.info.plan.get("interface"))
-    counted = list(counter_findings(hosts, run.facts.get(COUNTERS) or ()))
+    hosts, interface = run.facts.get("hosts", []), run.info.plan.get("interface")
+    differing, unsaid = differences(hosts, interface)
+    counted = list(counter_findings(hosts, readable(Counters, run.facts.get(COUNTERS)), interface))
     named = {finding.facts["host"] for finding in counted}
+    interrupted = faults.interrupted_parts(known, named, slow)
+    lossy = faults.lossy_parts(known, slow, interrupted)
     findings = [
         *_unusable(run),
         *_stuck(run, named),
-        *faults.findings_of(known, slow, late, lossy),
-        *faults.interrupted_parts(known, named, slow, lossy),
+        *faults.findings_of(known, slow, late, lossy, interrupted),
         *counted,
         *_worse(run, {known.hosts[host] for part in slow.parts for host in part.hosts if part.to is None}),
         *differing,
@@ -93,8 +94,7 @@ def _unusable(run: Run) -> Iterator[Finding]:
 
 def _worse(run: Run, named: Collection[str]) -> Iterator[Finding]:
     """Those that did better in earlier runs, without hosts that are `named` slow anyway."""
-    for stored in run.facts.get(WORSE, ()):
-        worse = Worse(**stored)
+    for worse in readable(Worse, run.facts.get(WORSE)):
         of_all = {"rate_bytes_per_s": worse.now, "usual_bytes_per_s": worse.usual, "runs": worse.runs}
         shares = {"now_share": worse.now, "before_share": worse.before, "usual_share": worse.usual}
         of_host = {"host": worse.host, "way": worse.way, **shares, "runs": worse.runs}
@@ -107,12 +107,12 @@ def _worse(run: Run, named: Collection[str]) -> Iterator[Finding]:
 
 def _stuck(run: Run, named: Collection[str]) -> Iterator[Finding]:
     """Hosts and links that kept all others waiting, without links of hosts that are `named` by their own counters."""
-    stored = [*run.info.plan.get(STALLS, []), *run.facts.get(STALLS, [])]
-    for who in blamed(Stall(**{**stall, "hosts": tuple(stall["hosts"])}) for stall in stored):
+    for who in blamed(readable(Stall, run.info.plan.get(STALLS)) + readable(Stall, run.facts.get(STALLS))):
         host, stalls = who.hosts[0], who.stalls
+        least = min(stalls, key=lambda stall: stall.bytes)
         others = list(dict.fromkeys(other for stall in stalls for other in stall.hosts if other not in who.hosts))
-        facts: dict[str, Any] = {"host": host, "limit_ns": 1e9 * stalls[-1].limit_s, "pattern": stalls[-1].pattern}
-        facts |= {"size_bytes": min(stall.bytes for stall in stalls), "times": len(stalls)}
+        facts: dict[str, Any] = {"host": host, "pattern": least.pattern, "size_bytes": least.bytes}
+        facts |= {"limit_ns": 1e9 * least.limit_s, "times": len(stalls)}
         is_long = facts["size_bytes"] > _FRAME_BYTES
         cause = "long messages" if is_long else ""
         if len(who.hosts) == 2 and not {*named}.isdisjoint(who.hosts):

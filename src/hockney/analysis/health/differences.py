@@ -28,7 +28,7 @@ def differences(hosts: Sequence[Host], interface: str | None = None) -> tuple[li
     of_hosts = [
         (name, fix, {host["name"]: str(host[name]) for host in hosts if host.get(name)}) for name, fix in _SAME.items()
     ]
-    used = {host["name"]: _used(host, interface) for host in hosts}
+    used = {host["name"]: used_interface(host, interface) for host in hosts}
     names = " and ".join(sorted({each["name"] for each in used.values() if each}))
     for word, (key, fix) in _OF_INTERFACE.items():
         title = f"{word} of {names}" if names else word
@@ -45,9 +45,9 @@ def differences(hosts: Sequence[Host], interface: str | None = None) -> tuple[li
     return found, unsaid
 
 
-def _used(host: Host, name: str | None) -> Mapping[str, Any] | None:
+def used_interface(host: Host, name: str | None) -> Mapping[str, Any] | None:
     """The interface of that name, or with the address that leads to the host, or the only one; None: not known."""
-    every: Sequence[Mapping[str, Any]] = host["interfaces"]
+    every: Sequence[Mapping[str, Any]] = host.get("interfaces") or ()
     if name is not None:
         return next((each for each in every if each["name"] == name), None)
     with_address = [each for each in every if each["address"]] or every

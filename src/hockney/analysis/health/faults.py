@@ -161,18 +161,18 @@ def _is_late(time_ns: float, usual_ns: float) -> bool:
     return time_ns > max(2 * usual_ns, usual_ns + 50_000)  # a host whose CPU is shared is late by tens of us
 
 
-def lossy_parts(known: Matrices, slow: Located) -> Located:
+def lossy_parts(known: Matrices, slow: Located, interrupted: Sequence[FaultyPart] = ()) -> Located:
     """Where segments are lost. Slow pairs do not count: a full queue in front of something slow loses them.
 
-    So nothing is named where the slow ones may be most.
+    Nor do those of `interrupted` parts. So nothing is named where the slow ones may be most.
     """
     if slow.fast:
         return Located(fast=slow.fast)
-    full = {pair for part in slow.parts for pair in part.pairs} | {*slow.unclear}
+    full = {pair for part in (*slow.parts, *interrupted) for pair in part.pairs} | {*slow.unclear}
 
     def is_lossy(pair: Pair) -> bool | None:
         sent = known.sent[pair]
-        if pair in full or sent.lost_share < LOST or sent.is_interrupted:
+        if pair in full or sent.lost_share < LOST:
             return False
         if sent.measurements == 1:
             return None
@@ -181,26 +181,25 @@ def lossy_parts(known: Matrices, slow: Located) -> Located:
     return _unless_shared(known, locate(known.sent, is_lossy), slow.parts)
 
 
-def interrupted_parts(known: Matrices, named: Collection[str], *explained: Located) -> Iterator[Finding]:
+def interrupted_parts(known: Matrices, named: Collection[str], slow: Located) -> list[FaultyPart]:
     """Hosts and links that are down for moments, in three measurements at least.
 
-    Slow and lossy ones are `explained`, and breaks with the hosts that are `named` by their own counters.
+    Slow pairs do not count, nor those of hosts that are `named` by their own counters.
     """
-    other = {pair for located in explained for part in located.parts for pair in part.pairs}
+    other = {pair for part in slow.parts for pair in part.pairs}
     numbers = {number for number, host in enumerate(known.hosts) if host in named}
     breaks = {
-        pair: sent
+        pair: sent.breaks
         for pair, sent in known.sent.items()
         if sent.is_interrupted and pair not in other and numbers.isdisjoint(pair)
     }
+    parts = []
     for hosts in culprits((min(pair), max(pair)) for pair in breaks):
         pairs = tuple(sorted(pair for pair in breaks if {*hosts} <= {*pair}))
-        sent = sum((breaks[pair] for pair in pairs), Sent())
-        if sent.breaks >= BREAKS_MIN:
-            every = [pair for pair in known.sent if {*hosts} <= {*pair}]
-            part = FaultyPart(hosts[:1], hosts[1] if len(hosts) == 2 else None, "both", pairs, len(every))
-            facts = {"breaks": sent.breaks, "measurements": sum(known.sent[pair].measurements for pair in every)}
-            yield _finding("interrupted", known, part, facts, 100.0 * sent.breaks / facts["measurements"])
+        if sum(breaks[pair] for pair in pairs) >= BREAKS_MIN:
+            every = sum({*hosts} <= {*pair} for pair in known.sent)
+            parts.append(FaultyPart(hosts[:1], hosts[1] if len(hosts) == 2 else None, "both", pairs, every))
+    return parts
 
 
 def _unless_shared(known: Matrices, located: Located, slow: Sequence[FaultyPart] = ()) -> Located:
@@ -234,7 +233,9 @@ def _unless_shared(known: Matrices, located: Located, slow: Sequence[FaultyPart]
 # ---- findings --------------------------------------------------------------------------------------------------------
 
 
-def findings_of(known: Matrices, slow: Located, late: Located, lossy: Located) -> Iterator[Finding]:
+def findings_of(
+    known: Matrices, slow: Located, late: Located, lossy: Located, interrupted: Sequence[FaultyPart] = ()
+) -> Iterator[Finding]:
     """The findings of all parts.
 
     Slow ones have their share of lost segments: it is the cause, or the effect of a full queue. Late ones are by the
@@ -261,6 +262,13 @@ def findings_of(known: Matrices, slow: Located, late: Located, lossy: Located) -
         sent = _sum(known, part)
         facts = {"lost_share": sent.lost_share, "lost": round(sent.lost), "segments": round(sent.segments)}
         yield _finding("lossy", known, part, facts, 100 * sent.lost_share)
+    for part in interrupted:
+        breaks = _sum(known, part).breaks
+        ends = {*part.hosts} if part.to is None else {*part.hosts, part.to}
+        every = [sent for pair, sent in known.sent.items() if ends <= {*pair}]
+        measurements = sum(sent.measurements for sent in every)
+        facts = {"breaks": breaks, "measurements": measurements}
+        yield _finding("interrupted", known, part, facts, 100 * breaks / measurements)
 
 
 def _sum(known: Matrices, part: FaultyPart) -> Sent:

@@ -1,4 +1,4 @@
-"""Hosts that get worse from run to run: each one's rates, as shares of the usual one of its run, which all share.
+"""Hosts that get worse from run to run, each by its rates over the usual rate of the run: drift of all cancels.
 
 One run alone is no sign: a host may be busy for a night. Two in a row are, if both are below what is usual for this
 host, by 7 % and by 2.5 standard deviations of its own earlier runs. Of all hosts together one run is a sign where the
@@ -8,8 +8,11 @@ usual rate itself is lower by a quarter.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from hockney.analysis.health.matrices import Matrices
 
@@ -21,28 +24,31 @@ _LOSS, _LOSS_OF_ALL = 0.93, 0.75
 _DEVIATIONS = 2.5
 _DEVIATION_MIN = 0.01  # less is the scatter of any network
 
-Night = Mapping[str, Mapping[str, float]]
-"""By host `sends` and `receives`: shares of the usual rate; ALL: the usual rate itself, in bytes/s."""
+Night = dict[str, dict[str, Annotated[float, Field(gt=0)]]]
+"""A run by host, what it `sends` and `receives`: shares of the usual rate; ALL: the usual rate itself, in bytes/s."""
 
 
 @dataclass(frozen=True)
 class Worse:
-    """What a host sends or receives now and in the run before, and what was usual for it in earlier runs."""
+    """What a host sends or receives now and in the run before, and what was usual for it in earlier `runs`.
+
+    In shares of the usual rate of each run; of ALL in bytes/s.
+    """
 
     host: str
     way: str  # sends, receives; of ALL: usual
-    now: float
+    now: Annotated[float, Field(gt=0)]
     before: float
     usual: float
     runs: int
 
 
-def night_of(known: Matrices) -> dict[str, dict[str, float]]:
+def night_of(known: Matrices) -> Night:
     """The values of a run; none without a rate."""
     usual = known.usual_bytes_per_s
     if not usual:
         return {}
-    night: dict[str, dict[str, float]] = {ALL: {"usual": usual}}
+    night: Night = {ALL: {"usual": usual}}
     for number, name in enumerate(known.hosts):
         for end, way in enumerate(("sends", "receives")):
             rates = [rate.value for pair, rate in known.bytes_per_s.items() if pair[end] == number]

@@ -1,4 +1,4 @@
-"""Stalls: points that had no end, as some ranks of a job were not done while all others waited for them."""
+"""Stalls: points that timed out, as some ranks of a job were not done while all others waited for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STALLS = "stalls"  # in the stored facts, and in the plan those of an earlier ru
 
 @dataclass(frozen=True)
 class Stall:
-    """A point that had no end after `limit_s`. `hosts`: those of the ranks that kept all others waiting.
+    """A point that timed out after `limit_s`. `hosts`: those of the ranks that kept all others waiting.
 
     `is_silent`: they did not even report the time limit, as if they had been stopped.
     """
