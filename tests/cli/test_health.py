@@ -18,7 +18,7 @@ from hockney.cli.health import exit_code_of
 from hockney.errors import ExitCode
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
-from hockney.report.documents.health import bad_hosts, drain_lines, health_json
+from hockney.report.documents.health import bad_hosts, drain_lines, health_json, undrained
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.points import RunOptions
@@ -208,3 +208,4 @@ def test_bad_hosts_are_drained_with_the_reason_and_links_are_not(tmp_path: Path)
     health = read_health(tmp_path / "r.db")
     assert bad_hosts(health) == {"n9": "n9 cannot be used", "n3": "n3 is slow"}
     assert drain_lines(health)[1] == "scontrol update NodeName=n3 State=DRAIN 'Reason=hockney: n3 is slow'"
+    assert undrained(health) == "the link from n1 to n6 loses packets"

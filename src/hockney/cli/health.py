@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 @limit_option(help="Time limit of one measurement: more for a very slow host. [default: 10s]")
 @label_option()
 @quiet_option
-@click.option("--drain", is_flag=True, help="Print only the commands that drain bad hosts in Slurm.")
-@file_option("--bad-hosts", "output", help="Write the names of bad hosts to FILE, one a line.")
+@click.option("--drain", is_flag=True, help="Print only the commands that drain in Slurm the hosts of findings.")
+@file_option("--bad-hosts", "output", help="Write the names of these hosts to FILE, one a line.")
 def health(
     *,
     as_json: bool,
@@ -70,7 +70,7 @@ def health(
     from hockney.cli.run_options import read_placement
     from hockney.measure.health import measure_health
     from hockney.render.text import show
-    from hockney.report.documents.health import bad_hosts, drain_lines, health_document, health_json
+    from hockney.report.documents.health import bad_hosts, drain_lines, health_document, health_json, undrained
     from hockney.suites import load_suite
     from hockney.worker.catalogue import load
     from hockney.worker.points import RunOptions
@@ -99,6 +99,8 @@ def health(
             print_json("health", document)
         elif drain:
             click.echo("".join(f"{line}\n" for line in drain_lines(result)), nl=False)
+            if besides := undrained(result):
+                remark(f"drains no host: {besides} ({typed('show', run.id)})")
         else:
             show(health_document(result, run))
         if not quiet:

@@ -23,7 +23,7 @@ from hockney.analysis.health import died
 from hockney.analysis.health.counters import COUNTERS
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, SUITE, UNUSABLE, directed, matrices_of, time_of_rank, usual
-from hockney.analysis.health.nights import NIGHT, RUNS_MAX, WORSE, Night, night_of, worse_hosts
+from hockney.analysis.health.nights import NIGHT, WORSE, Night, Worse, night_of, worse_hosts
 from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, to_leave_out
 from hockney.errors import UsageError, notice
@@ -146,24 +146,28 @@ def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
 
 
 def remember(store: Store, run_id: int) -> None:
-    """Store how each host did in a run, and who did better in earlier ones on the same network."""
+    """Store how each host did in a run, and who did better in earlier ones with its label, on the same network."""
     run = Run(store, run_id)
     now, path = night_of(matrices_of(run)), _path_of(run.info)
-    earlier = list[tuple[float, Night]]()
+    earlier = []
     for summary in store.runs():
         info = store.run(summary.id).info if summary.suite == SUITE and summary.id != run_id else None
         if info is not None and _path_of(info) == path:
-            earlier += [(info.started_unix_s, night) for night in readable(Night, info.facts.get(NIGHT))]
-    nights = [night for _, night in sorted(earlier, key=lambda each: each[0]) if 2 * len(now.keys() & night) > len(now)]
+            worse = {(each.host, each.way) for each in readable(Worse, info.facts.get(WORSE))}
+            nights = readable(Night, info.facts.get(NIGHT))
+            earlier += [
+                (info.started_unix_s, night, worse) for night in nights if 2 * len(now.keys() & night) > len(now)
+            ]
+    earlier.sort(key=lambda each: each[0])
     store.add_to_facts(run_id, NIGHT, now)
-    for worse in worse_hosts(now, nights[-RUNS_MAX:]):
-        store.add_to_facts(run_id, WORSE, asdict(worse))
+    for found in worse_hosts(now, [(night, worse) for _, night, worse in earlier]):
+        store.add_to_facts(run_id, WORSE, asdict(found))
 
 
 def _path_of(info: RunInfo) -> tuple[object, ...]:
-    """What carries the messages of a run."""
+    """What carries the messages of a run, and its label: with another one a history begins."""
     transports = sorted({*(info.facts.get("traits") or {}).get("transports", ())})
-    return (*transports, info.plan.get("interface"))
+    return (*transports, info.plan.get("interface"), info.label)
 
 
 class _PairsCalibration(Calibration):

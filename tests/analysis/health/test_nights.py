@@ -11,7 +11,7 @@ import pytest
 from tests.analysis.health.made import read_health, store_health
 
 from hockney.analysis.health.matrices import matrices_of
-from hockney.analysis.health.nights import ALL, RUNS_MAX, Night, Worse, night_of, worse_hosts
+from hockney.analysis.health.nights import ALL, Night, Worse, night_of, worse_hosts
 from hockney.results.runs import open_results
 
 if TYPE_CHECKING:
@@ -30,12 +30,24 @@ def nights_of(values: FloatArray, usual: FloatArray | None = None) -> list[Night
 
 
 def named_in(nights: list[Night]) -> list[tuple[int, str]]:
-    """The nights after which a host was named, each once."""
-    found = dict[str, int]()
+    """The nights after which a host was named first."""
+    found, earlier = dict[str, int](), list[tuple[Night, set[tuple[str, str]]]]()
     for number, now in enumerate(nights):
-        for worse in worse_hosts(now, nights[max(0, number - RUNS_MAX) : number]):
-            found.setdefault(worse.host, number)
+        worse = {(each.host, each.way) for each in worse_hosts(now, earlier)}
+        earlier.append((now, worse))
+        for host, _ in worse:
+            found.setdefault(host, number)
     return [(number, host) for host, number in found.items()]
+
+
+def test_a_lasting_fault_is_named_every_night_until_it_is_gone() -> None:
+    values, earlier, named = np.ones((40, 1)), list[tuple[Night, set[tuple[str, str]]]](), list[int]()
+    values[5:35] = 0.9
+    for number, now in enumerate(nights_of(values)):
+        worse = {(each.host, each.way) for each in worse_hosts(now, earlier)}
+        earlier.append((now, worse))
+        named += [number] * len(worse)
+    assert named == list(range(6, 35))
 
 
 def test_a_host_that_is_worse_twice_in_a_row_is_named() -> None:

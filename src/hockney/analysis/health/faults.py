@@ -184,9 +184,9 @@ def lossy_parts(known: Matrices, slow: Located, interrupted: Sequence[FaultyPart
 def interrupted_parts(known: Matrices, named: Collection[str], slow: Located) -> list[FaultyPart]:
     """Hosts and links that are down for moments, in three measurements at least.
 
-    Slow pairs do not count, nor those of hosts that are `named` by their own counters.
+    Slow pairs, or those that may be, do not count, nor those of hosts that are `named` by their own counters.
     """
-    other = {pair for part in slow.parts for pair in part.pairs}
+    other = {pair for part in slow.parts for pair in part.pairs} | {*slow.unclear}
     numbers = {number for number, host in enumerate(known.hosts) if host in named}
     breaks = {
         pair: sent.breaks

@@ -1,14 +1,15 @@
 """Hosts that get worse from run to run, each by its rates over the usual rate of the run: drift of all cancels.
 
 One run alone is no sign: a host may be busy for a night. Two in a row are, if both are below what is usual for this
-host, by 7 % and by 2.5 standard deviations of its own earlier runs. Of all hosts together one run is a sign where the
+host, by 7 % and by 2.5 standard deviations of its own earlier runs. Runs in which it was worse are not usual: it stays
+named until it recovers. Of all hosts together one run is a sign where the
 usual rate itself is lower by a quarter.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -57,17 +58,23 @@ def night_of(known: Matrices) -> Night:
     return night
 
 
-def worse_hosts(now: Night, earlier: Sequence[Night]) -> Iterator[Worse]:
-    """What is worse in a run and in the one before than in the `earlier` ones, oldest first."""
+def worse_hosts(now: Night, earlier: Sequence[tuple[Night, Collection[tuple[str, str]]]]) -> Iterator[Worse]:
+    """What is worse in a run and in the one before than in the `earlier` ones: each with what was worse there already.
+
+    Oldest first.
+    """
     for host, ways in now.items():
         for way, value in ways.items():
-            known = [night[host][way] for night in earlier if way in night.get(host, {})]
-            if len(known) <= _EARLIER_MIN:
+            known = [(night[host][way], (host, way) in worse) for night, worse in earlier if way in night.get(host, {})]
+            if not known:
                 continue
-            before = known.pop()
-            usual = statistics.median(known)
-            scatter = 1.4826 * statistics.median(abs(each / usual - 1) for each in known)
+            before, _ = known.pop()
+            values = [each for each, is_worse in known if not is_worse][-RUNS_MAX:]
+            if len(values) < _EARLIER_MIN:
+                continue
+            usual = statistics.median(values)
+            scatter = 1.4826 * statistics.median(abs(each / usual - 1) for each in values)
             limit = min(_LOSS, 1 - _DEVIATIONS * max(scatter, _DEVIATION_MIN)) * usual
-            is_sudden = host == ALL and value < _LOSS_OF_ALL * statistics.median([*known, before])
+            is_sudden = host == ALL and value < _LOSS_OF_ALL * usual
             if max(value, before) < limit or is_sudden:
-                yield Worse(host, way, value, before, usual, len(known))
+                yield Worse(host, way, value, before, usual, len(values))

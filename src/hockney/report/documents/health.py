@@ -13,7 +13,7 @@ from hockney.report.document import Block, Column, Item, Section, Table, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
 from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block, square_json
 from hockney.report.documents.tables import TableKind
-from hockney.report.findings import title_of
+from hockney.report.findings import check_name, title_of
 from hockney.results.runs import Run
 from hockney.units import counted, format_duration_s, format_ns, format_rate
 
@@ -59,6 +59,15 @@ def drain_lines(health: Health) -> list[str]:
         shlex.join(["scontrol", "update", f"NodeName={host}", "State=DRAIN", f"Reason=hockney: {reason}"])
         for host, reason in bad_hosts(health).items()
     ]
+
+
+def undrained(health: Health) -> str:
+    """What else is wrong or unclear, which drains no host; empty if nothing is."""
+    drained = bad_hosts(health)
+    others = [each for each in health.findings if each.facts.get("host") not in drained or "other" in each.facts]
+    titles = [title_of(each) for each in others]
+    gaps = [f"{check_name(gap)}: {gap.reason.value}" for gap in health.not_checked]
+    return "; ".join(dict.fromkeys([*titles, *gaps]))
 
 
 def health_document(health: Health, run: Run) -> Iterator[Block]:
