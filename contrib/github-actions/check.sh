@@ -6,9 +6,17 @@
 # FILE.html. Ends with the exit code of the check.
 set -uo pipefail
 
+hockney=${HOCKNEY:-hockney}
+if [ $# -lt 2 ]; then
+    echo 'usage: check.sh STORE BASELINE [OPTION of hockney check ...]' >&2
+    exit 2
+fi
+if ! command -v "$hockney" >/dev/null; then
+    echo "check.sh: there is no $hockney: name the command with HOCKNEY=/path/to/hockney" >&2
+    exit 2
+fi
 store=$1 baseline=$2
 shift 2
-hockney=${HOCKNEY:-hockney}
 markdown=${store%.db}.md
 fence=$(printf '\140\140\140')
 rm -f "$markdown.table"

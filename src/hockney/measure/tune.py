@@ -274,7 +274,7 @@ def _fault(contest: Contest, point: Point, choice: Choice) -> str:
             return "" if is_taken(contest.transport, choice) else "the library does not take this value"
         except WorkerError as error:
             why = error
-    return str(why)
+    return why.reason  # a remedy would be for the user's own settings
 
 
 def _winners(contest: Contest, races: Mapping[str, Referee]) -> list[Rule]:
