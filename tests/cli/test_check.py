@@ -22,7 +22,7 @@ from tests.cli.support import call_here
 
 from hockney.analysis.compare import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
 from hockney.cli import check, execute
-from hockney.cli.junit import reported, write_junit
+from hockney.cli.junit import junit_error, reported, write_junit
 from hockney.cli.verdicts import report_of
 from hockney.errors import Fix
 from hockney.render.markdown import markdown
@@ -294,7 +294,10 @@ def test_command_leaves_no_report_of_an_earlier_check(tmp_path: Path, arguments:
     with Store.open(tmp_path / "results.db") as opened:
         add_run(opened, curve(sizes=(8,)), label="base")
     (tmp_path / "j.xml").write_text('<testsuite tests="1" errors="0"><testcase name="green"/></testsuite>')
-    assert call_here(tmp_path, "check", *arguments, "--junit", "j.xml").returncode == 2
+    (tmp_path / "m.md").write_text("2 ok: run 7 against run 3")
+    assert call_here(tmp_path, "check", *arguments, "--junit", "j.xml", "--markdown", "m.md").returncode == 2
+    assert (tmp_path / "m.md").read_text().startswith("hockney check: ")
+    assert said in (tmp_path / "m.md").read_text()
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert (suite.get("tests"), suite.get("errors")) == ("1", "1")
     (error,) = suite.iter("error")
@@ -323,11 +326,23 @@ def test_the_report_of_a_killed_check_says_so(tmp_path: Path) -> None:
         (error,) = ET.parse(tmp_path / "j.xml").getroot().iter("error")
         return error.get("message") or ""
 
-    with reported(tmp_path / "j.xml"):
+    with reported("--junit", tmp_path / "j.xml", junit_error):
         assert "has not finished" in message()
-    with contextlib.suppress(KeyboardInterrupt), reported(tmp_path / "j.xml"):
+    with contextlib.suppress(KeyboardInterrupt), reported("--junit", tmp_path / "j.xml", junit_error):
         raise KeyboardInterrupt
     assert "the check failed" in message()
+
+
+def test_both_reports_are_written_and_not_to_one_file(folder: Path) -> None:
+    arguments = ("check", "--expect", "kept.toml", "last", "--junit", "j.xml", "--markdown")
+    done = call_here(folder, *arguments, "./j.xml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--markdown would write over j.xml, " in done.stderr
+    assert ET.parse(folder / "j.xml").getroot().get("errors") == "1"
+    assert call_here(folder, *arguments, "m.md").returncode == 0
+    assert ET.parse(folder / "j.xml").getroot().get("errors") == "0"
+    assert (folder / "m.md").read_text().startswith("0 missed, 1 met")
+    assert "not finished" not in call_here(folder, *arguments, "/dev/stdout").stdout
 
 
 # ---- a JUnit file that cannot be written: refused before measuring, or after the verdict is printed ------------------

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from hockney.cli.clashes import refuse_clashes
-from hockney.cli.common import command, complete, duration_option, file_option, quiet_option, refuse_output
-from hockney.cli.junit import reported, write_junit
+from hockney.cli.common import command, complete, duration_option, file_option, quiet_option
+from hockney.cli.junit import junit_error, markdown_error, reported, write_junit, write_markdown
 from hockney.errors import ExitCode
 from hockney.render.json import print_json
 from hockney.render.text import say
@@ -66,12 +66,12 @@ def check(
     code 3.
     """
     needed = [store or default_path(), *([] if expect is None else [expect])]
-    with reported(junit, needed):
+    with (
+        reported("--junit", junit, junit_error, needed),
+        reported("--markdown", markdown, markdown_error, [*needed, *([junit] if junit else [])]),
+    ):
         from hockney.cli.verdicts import check_baseline, check_expectations
-        from hockney.render.markdown import markdown as as_markdown
 
-        if markdown is not None:
-            refuse_output("--markdown", markdown, needed)
         refuse_clashes(click.get_current_context(), as_json=as_json)
         if expect is not None:
             report = check_expectations(expect, reference, time_s, store, quiet=quiet)
@@ -85,5 +85,5 @@ def check(
         if junit is not None:
             write_junit(junit, report.title, report.cases)
         if markdown is not None:
-            markdown.write_text(as_markdown(report.blocks or map(Sentence, report.lines)), encoding="utf-8")
+            write_markdown(markdown, report.blocks or map(Sentence, report.lines))
     return report.code

@@ -1,18 +1,19 @@
-"""JUnit files: the verdicts of `hockney check` for CI systems."""
+"""Files for CI systems with the verdicts of `hockney check`: JUnit, Markdown."""
 
 from __future__ import annotations
 
 import contextlib
 import xml.etree.ElementTree as ET
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from hockney.cli.common import refuse_output
+from hockney.cli.export import written
 from hockney.errors import ExitCode, HockneyError
-from hockney.report.document import Block
+from hockney.report.document import Block, Sentence
 from hockney.units import printable
 
 
@@ -45,7 +46,9 @@ class JUnitReport:
 
 
 @contextlib.contextmanager
-def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]:
+def reported(
+    option: str, path: Path | None, write_error: Callable[[Path, str], None], needed: Collection[Path] = ()
+) -> Iterator[None]:
     """Until the check inside writes this file, it holds one error: the check has not finished, or why it failed.
 
     So the report of an earlier check is not taken for this one. Raises UsageError for a file that cannot be written, or
@@ -54,19 +57,34 @@ def reported(path: Path | None, needed: Collection[Path] = ()) -> Iterator[None]
     if path is None:
         yield
         return
-    refuse_output("--junit", path, needed)
-    _write_unfinished(path, "the check has not finished: it is running, or was killed")
+    refuse_output(option, path, needed)
+    write_error(path, "the check has not finished: it is running, or was killed")
     try:
         yield
     except BaseException as error:
         why = str(error) if isinstance(error, HockneyError) else "the check failed; see what it printed"
-        with contextlib.suppress(OSError):  # then the file still says that the check has not finished
-            _write_unfinished(path, why)
+        with contextlib.suppress(OSError, HockneyError):  # then the file still says that the check has not finished
+            write_error(path, why)
         raise
 
 
-def _write_unfinished(path: Path, why: str) -> None:
+def junit_error(path: Path, why: str) -> None:
+    """A report with one error: why there are no verdicts."""
     write_junit(path, "hockney check", [JUnitCase("check", "finished", "error", why)])
+
+
+def markdown_error(path: Path, why: str) -> None:
+    """A file that says why there are no verdicts; nothing in a pipe or a terminal, which holds no earlier ones."""
+    if path.is_file() or not path.exists():
+        write_markdown(path, [Sentence(f"hockney check: {why}")])
+
+
+def write_markdown(path: Path, blocks: Iterable[Block]) -> None:
+    """Write the verdicts as Markdown."""
+    from hockney.render.markdown import markdown
+
+    with written(path) as stream:
+        stream.write(markdown(blocks))
 
 
 def write_junit(path: Path, title: str, cases: Sequence[JUnitCase]) -> None:
