@@ -154,13 +154,16 @@ def test_a_run_that_is_being_measured_is_not_in_the_history_yet(tmp_path: Path) 
 
 
 def test_changes_of_the_history_are_labelled_and_ringed_at_their_dates(tmp_path: Path) -> None:
-    """A new kernel after ten nights; another machine with the same label has no change, and is not drawn."""
+    """A new kernel after ten nights; another machine with the same label is not in the chart of this one."""
     with Store.open(tmp_path / "r.db") as store:
         for number in range(8):
-            night(store, number, slower([TCP], 3.0), label="nightly", facts={**FACTS, "hostname": "there"})
-        step_of_tcp(store, label="nightly")
+            night(store, number, slower([TCP], 3.0), label="my nights", facts={**FACTS, "hostname": "there"})
+        step_of_tcp(store, label="my nights")
     with open_results(tmp_path / "r.db") as results:
-        chart = history_chart(material_of(results, results.run(), []))
+        chart, other = (history_chart(material_of(results, results.run(run), [])) for run in ("last", "1"))
+    assert (chart.title, other.title) == tuple(f"Over time: {runs} runs labelled my nights" for runs in (20, 8))
+    assert "run 18" not in other.note
+    assert "hockney history --label 'my nights'`" in other.note
     (view,) = chart.views
     lines = {line.name: line for line in view.lines}
     (label,) = filter(None, lines["tcp"].labels)
@@ -170,8 +173,9 @@ def test_changes_of_the_history_are_labelled_and_ringed_at_their_dates(tmp_path:
     assert re.fullmatch(told, label)
     assert lines["tcp"].labels[10] == label
     assert not any(lines["shm"].labels)
-    assert "run 18 -> run 19: kernel: Linux 6.1 -> Linux 6.6. 2 machines, each with series of its own: " in chart.note
-    assert "1 change in 1 of 4 series over 28 runs" in chart.note
+    assert "run 18 -> run 19: kernel: Linux 6.1 -> Linux 6.6. " in chart.note
+    assert "1 change in 1 of 2 series over 20 runs" in chart.note
+    assert "machines" not in chart.note
     for line in chart_json(chart)["views"][0]["lines"]:
         assert [point[0] for point in line["points"]] == [FIRST_S + number * DAY_S for number in range(20)]
     dots = [mark for mark in drawn_view(chart, view, {"tcp": 1}).marks if mark.kind == "dot"]

@@ -16,6 +16,7 @@ from hockney.archive import machines, reports
 from hockney.machine.files import rows_of
 from hockney.model import Measurement, Point, PointStatus
 from hockney.report.charts import Axis, Chart, Line, PointValues, View, bounds_of, chart
+from hockney.report.commands import typed
 from hockney.report.documents.history import chart_labels, chart_notes
 from hockney.report.page.material import Material
 from hockney.results.runs import Series
@@ -204,22 +205,24 @@ def ranks_chart(material: Material) -> Chart:
 def history_chart(material: Material) -> Chart:
     """A view for each figure that two runs or more on this machine and with the label of the page's have."""
     label, store = material.run.label, material.results.store
-    runs = runs_with(store, label)[-_RUNS_MAX:] if label else ()
+    here = machine_of(material.run.facts)
+    labelled = runs_with(store, label) if label else ()
+    runs = [run for run in labelled if machine_of(store.run(run.id).info.facts) == here][-_RUNS_MAX:]
 
     def is_drawn(point: Point) -> bool:
         return point.ranks == 2 and (point.pattern_text, point.bytes) in [named[:2] for named in _OVER_TIME]
 
     history = history_over(store, runs, is_drawn)
-    here = [each for each in history.tracks if (each.cpu, each.machine) == machine_of(material.run.facts)]
     views = []
     for pattern, size, axis in _OVER_TIME:
-        tracks = [track for track in here if (track.point.pattern_text, track.point.bytes) == (pattern, size)]
+        tracks = [track for track in history.tracks if (track.point.pattern_text, track.point.bytes) == (pattern, size)]
         lines = [_over_time(material.name_of(each.point.transport), each, axis, history) for each in tracks]
         if any(len(line.points) > 1 for line in lines):
             views.append(View(f"{axis.title} of {pattern}, {format_bytes(size)}", lines, y=axis))
     notes = ". ".join(note.rstrip(".") for note in chart_notes(history)) if views else ""
     x = Axis("", "unix_s", "time")
-    return chart("history", "lines", x, _TIME, views, runs=len(runs), label=label, notes=notes)
+    facts = {"runs": len(runs), "label": label, "notes": notes, "all": typed("history", "--label", label)}
+    return chart("history", "lines", x, _TIME, views, **facts)
 
 
 def _over_time(name: str, track: Track, axis: Axis, history: History) -> Line:
