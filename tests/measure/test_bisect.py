@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from tests.worker.test_commits import Written
@@ -217,3 +219,22 @@ def test_a_verdict_needs_the_ratios_on_one_side_of_the_limit() -> None:
     assert beyond(0.9, 0.005)([0.8] * 12) is BAD
     assert beyond(0.9, 0.005)([0.95] * 12) is GOOD
     assert beyond(1.1, 0.005)([1.05, 1.2] * 20) is None
+
+
+@pytest.mark.parametrize(
+    ("kept", "verdict"),
+    [
+        ([[1.3] * 20, [1, 2], None], BAD),
+        (5, SKIPPED),  # this and what follows is damage: the commits are built, which fails
+        ([[1.3] * 20, [1, 2]], SKIPPED),
+        ([["1.3"] * 20, [1, 2], None], SKIPPED),
+        ([[1.3, math.nan] * 10, [1, 2], None], SKIPPED),
+        ([[], [1, 2], None], SKIPPED),
+        ([[1.3] * 20, ["one", 2], None], SKIPPED),
+    ],
+)
+def test_a_damaged_file_of_comparisons_is_measured_again(kept: object, verdict: TrialVerdict, tmp_path: Path) -> None:
+    (tmp_path / "kept.json").write_text(json.dumps({"a b False": kept}))
+    broken = SimpleNamespace(error=lambda commit: "it does not compile")
+    judge = CommitJudge(cast(Any, broken), cast(Any, None), cast(Any, None), lambda trial: None, tmp_path / "kept.json")
+    assert judge("a", "b", beyond(1.1, 0.005)).verdict is verdict

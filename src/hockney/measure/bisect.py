@@ -192,7 +192,8 @@ class CommitJudge:
     def _known(self) -> dict[str, _Measured]:
         """By the two commits, and whether they were compared again; empty without the file, or if it is damaged."""
         with suppress(OSError, ValueError, TypeError):
-            return dict(json.loads(self.kept.read_text(encoding="utf-8")))
+            known = dict(json.loads(self.kept.read_text(encoding="utf-8")))
+            return {key: _certain(*measured) for key, measured in known.items()}
         return {}
 
     def prepare(self, needed: Sequence[str], ahead: Iterable[str]) -> None:
@@ -241,3 +242,10 @@ class CommitJudge:
                 if row.status is PointStatus.FAILED:
                     return [], runs, f"{commit[:10]}: {row.reason}"
         return ratios, runs, None
+
+
+def _certain(ratios: list[float], runs: Sequence[int], why: None) -> _Measured:
+    """A comparison from the file. Raises ValueError or TypeError for another shape."""
+    if not ratios or not all(0 < ratio < math.inf for ratio in ratios) or [*map(type, runs)] != [int, int] or why:
+        raise ValueError("no comparison")
+    return ratios, runs, None
