@@ -87,14 +87,15 @@ hk_status_t hk_start_together(hk_run_t *run)
 hk_status_t hk_shortest_trip(hk_run_t *run, int peer, bool begins, int trips, uint64_t *least_ns_p)
 {
     hk_ctx_t *ctx = run->ctx;
-    *least_ns_p = UINT64_MAX;
+    uint64_t least_ns = UINT64_MAX;
     HK_TRY(hk_round_trips(run, peer, begins, 1));
     for (int trip = 0; trip < trips; trip++) {
         const uint64_t start_ns = ctx->tp->now_ns(ctx);
         HK_TRY(hk_round_trips(run, peer, begins, 1));
         const uint64_t trip_ns = ctx->tp->now_ns(ctx) - start_ns;
-        *least_ns_p = trip_ns < *least_ns_p ? trip_ns : *least_ns_p;
+        least_ns = trip_ns < least_ns ? trip_ns : least_ns;
     }
+    *least_ns_p = least_ns;
     return HK_OK;
 }
 

@@ -15,6 +15,7 @@ hk_status_t hk_threads_open(hk_run_t *run, int contexts, hk_apart_t apart, hk_ma
         status = ctx->tp->open_thread(ctx, threads->contexts, apart, match, next_p);
         threads->contexts += status == HK_OK;
     }
+    status = opened == HK_OK ? status : opened;
     for (int i = 0; i < count && status == HK_OK; i++) {
         hk_team_run(threads->team, i)->ctx = threads->context[i];
     }
