@@ -301,9 +301,8 @@ def test_a_slowdown_counts_at_the_end_if_the_later_half_shows_it(
 
     gate = Gate(compare, 1.05, base_id=1)
     assert gate.is_over() is is_over
-    gate.share = END_SHARE
     asked.clear()
-    gate.answer(24)
+    gate.answer(24, END_SHARE)
     (change,) = gate.changes.values()
     assert change.verdict is verdict
     assert set(asked) == {(1.05, END_SHARE, 12), (1.05, END_SHARE, 0), (1.05 * FAR, END_SHARE, 0)}

@@ -48,14 +48,13 @@ Compare = Callable[[float, float, int], Sequence[SeriesChange]]
 class Gate:
     """The verdicts of a check on the series of a baseline. `margin`: the limit, a ratio.
 
-    `changes`: those at the last end; one that more launches cannot decide stays. `share`: of the error, at that end.
+    `changes`: those at the last end; one that more launches cannot decide stays.
     """
 
     compare: Compare
     margin: float
     base_id: int
     changes: dict[Point, SeriesChange] = field(default_factory=dict)
-    share: float = END_SHARE
 
     @property
     def open(self) -> set[Point]:
@@ -70,11 +69,9 @@ class Gate:
     def is_over(self) -> bool:
         """Whether a series is slower by far, or none needs another launch; those that have their answer do not."""
         answered = self.changes.keys() - self.open
-        is_over = bool(self._far(EARLY_SHARE) - answered) or all(
+        return bool(self._far(EARLY_SHARE) - answered) or all(
             change.point in answered or self._is_decided(change) for change in self.compare(self.margin, EARLY_SHARE, 0)
         )
-        self.share = EARLY_SHARE if is_over else END_SHARE
-        return is_over
 
     def _far(self, share: float) -> set[Point]:
         """The points that are slower by far."""
@@ -87,10 +84,10 @@ class Gate:
             return not may_be_decided(change, self.base_id)
         return change.is_exact or (change.verdict is not Verdict.SLOWER and change.reach <= self.margin)
 
-    def answer(self, launches: int) -> None:
-        """Judge the series that have no answer yet, after this number of launches."""
-        later = {change.point: change.shift for change in self.compare(self.margin, self.share, launches // 2)}
-        changes, far, is_open = self.compare(self.margin, self.share, 0), self._far(self.share), self.open
+    def answer(self, launches: int, share: float) -> None:
+        """Judge the series that have no answer yet, after this number of launches, with this share of the error."""
+        later = {change.point: change.shift for change in self.compare(self.margin, share, launches // 2)}
+        changes, far, is_open = self.compare(self.margin, share, 0), self._far(share), self.open
         for change in changes:
             if change.point not in self.changes or change.point in is_open:
                 shown = later.get(change.point)
@@ -110,7 +107,7 @@ def check(
     store, base_id = lab.store, lab.store.find_run(reference)
     plan = plan_of_baseline(store, base_id, lab.catalogue)
     plan = plan if time_s is None else plan.within(time_s=time_s)
-    runs = list[int]()
+    runs, share = list[int](), END_SHARE
 
     def compared(margin: float, share: float, first: int) -> Sequence[SeriesChange]:
         return compare_runs(store, base_id, runs[0], margin=margin, share=share, first_launch=first).changes
@@ -123,8 +120,10 @@ def check(
         return running.one_side(plan, sides, is_short=plan.deadline_ns is None, **launch)
 
     def rest() -> Collection[Point]:
-        may_end = launches() in LOOKS and time.monotonic() >= least_s
-        return () if may_end and gate.is_over() else plan.points
+        nonlocal share
+        is_early = launches() in LOOKS and time.monotonic() >= least_s and gate.is_over()
+        share = EARLY_SHARE if is_early else END_SHARE
+        return () if is_early else plan.points
 
     gate = Gate(compared, 1 + max_slowdown, base_id)
     is_real = any(point.transport not in plan.virtual for point in plan.points)
@@ -132,15 +131,16 @@ def check(
     how: dict[str, Any] = {"make_sampler": make_sampler, "rest": rest}
     (outcome,) = running.measure_variants([running.Variant(plan)], lab, **how)
     run_id = _unless_stopped(outcome)
-    gate.answer(launches())
+    gate.answer(launches(), share)
     measured = _measured(store, run_id, plan.points)
     left = gate.open.intersection(measured) if patience_s > 0 and not gate.is_slower else set[Point]()
     if left:
+        share = END_SHARE
         _unless_stopped(running.add_launches(run_id, measured, LAUNCHES_WANTED, patience_s, lab, **how))
-        gate.answer(launches())
+        gate.answer(launches(), share)
     limit, patience = f"{percent_digits(max_slowdown)}%", f"{math.ceil(2 * patience_s or PATIENCE_S)}s"
     argv = ("hockney", "check", "--baseline", str(base_id), "--max-slowdown", limit, "--patience", patience)
-    comparison = compare_runs(store, base_id, run_id, margin=gate.margin, share=gate.share)
+    comparison = compare_runs(store, base_id, run_id, margin=gate.margin, share=share)
     again = Fix("check longer", argv)
     return replace(comparison, changes=tuple(gate.changes.values()), again=again, judged_again=len(left))
 

@@ -19,7 +19,7 @@ from tests.builders import make_point
 from hockney.analysis.compare import SeriesChange, Verdict
 from hockney.analysis.compare.comparison import BETWEEN_RUNS, MatchedSeries, judge
 from hockney.analysis.compare.drift import Probes
-from hockney.measure.check import LOOKS, Gate
+from hockney.measure.check import EARLY_SHARE, END_SHARE, LOOKS, Gate
 from hockney.model import MachineProbe
 from hockney.stats.shift import shifts
 
@@ -144,7 +144,7 @@ def check_and_count(
         for made in (*(look for look in LOOKS if made < look < end), end):
             if made < end and gate.is_over():
                 break
-        gate.answer(made)
+        gate.answer(made, EARLY_SHARE if made < end else END_SHARE)
         if gate.is_slower or not gate.open:
             break
     return {number: change.verdict for number, change in enumerate(gate.changes.values())}, made
