@@ -160,7 +160,8 @@ def history_over(store: Store, runs: Sequence[RunSummary], is_asked: Callable[[P
                 kind, curve = unversioned(series.point.transport), curve_of(series.point)
                 key = machine, (kind, *curve[1:]) if versions[kind] == 1 else curve, series.point.bytes
                 seen[key] += _seen(series)
-                asked.update([key] if is_asked(series.point) else [])
+                if is_asked(series.point):
+                    asked.add(key)
     tracks = tuple(_tracks({key: figures for key, figures in seen.items() if figures}, asked))
     return History(tuple(runs), tracks, tuple(_events(store, runs, tracks)))
 
