@@ -40,6 +40,9 @@ def refused(row: Clash, *names: str) -> bool:
         is_flag = isinstance(param, click.Option) and param.is_flag
         words += [max(param.opts, key=len)] if isinstance(param, click.Option) else []
         words += [] if is_flag else [VALUES.get(name, "a")]
+    for param in command.params:
+        if param.required and param.name not in names:
+            words += [*([max(param.opts, key=len)] if isinstance(param, click.Option) else []), "a"]
     try:
         refuse_clashes(command.make_context(command.name, words), as_json=False)
     except UsageError as error:

@@ -192,7 +192,7 @@ def test_json_holds_every_sample_if_asked(store: Store, full: int) -> None:
 
 def test_every_name_in_the_exports_is_explained(store: Store, full: int) -> None:
     docs = Path(__file__).parents[2] / "docs"
-    section = (docs / "metrics.md").read_text(encoding="utf-8").partition("\n## What the exports hold\n")[2]
+    section = (docs / "metrics.md").read_text(encoding="utf-8").partition("\n## Exports\n")[2]
     explained = set(re.findall(r"\w+", section + (docs / "json.md").read_text(encoding="utf-8")))
     document = json_of(store, full, samples=True)
     series = document["series"][0]

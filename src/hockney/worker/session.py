@@ -112,7 +112,8 @@ class WorkerSession:
             except LaunchFailed as failure:
                 left -= 1
                 took_s = time.monotonic() - self._tried_s
-                if not (left and failed_by_chance(self.channel.processes[0].poll(), str(failure), took_s)):
+                exit_code = next((process.poll() for process in self.channel.processes), None)
+                if not (left and failed_by_chance(exit_code, str(failure), took_s)):
                     raise
             time.sleep(PAUSE_S)
             self.channel, self._ended = Channel(), False

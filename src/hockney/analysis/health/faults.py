@@ -186,6 +186,8 @@ def interrupted_parts(known: Matrices, named: Collection[str], slow: Located) ->
 
     Slow pairs, or those that may be, do not count, nor those of hosts that are `named` by their own counters.
     """
+    if slow.fast:  # the others, which may be most, are slow
+        return []
     other = {pair for part in slow.parts for pair in part.pairs} | {*slow.unclear}
     numbers = {number for number, host in enumerate(known.hosts) if host in named}
     breaks = {
