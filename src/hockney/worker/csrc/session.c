@@ -176,6 +176,9 @@ static hk_status_t serve(session_t *session)
     do {
         if (session->job->rank == 0) {
             hk_next_command(&session->lines, session->bench.ctx, session->bench.ranks_here, &command);
+            if (command.verb == HK_VERB_QUIT && command.id == 0) { /* its input has ended */
+                hk_watch_give_way(session->bench.watch);
+            }
         }
         HK_TRY(hk_control_broadcast(session->bench.control, &command, sizeof command));
         HK_TRY(carry_out(session, &command));

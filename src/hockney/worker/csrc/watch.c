@@ -20,6 +20,8 @@
 
 /* Between a rank's message and its end, which ends other ranks: all that answer can report by then. */
 enum { REPORT_MS = 500 };
+/* After the end of the watched descriptor, until its thread has ended the process. */
+enum { GIVE_WAY_MS = 1000 };
 
 struct hk_watch {
     int rank;
@@ -156,6 +158,13 @@ static void share_no_descriptors(int fd)
 #else
     (void)fd;
 #endif
+}
+
+void hk_watch_give_way(const hk_watch_t *watch)
+{
+    if (watch->fd >= 0) {
+        (void)poll(NULL, 0, GIVE_WAY_MS);
+    }
 }
 
 static void *wait_for_end(void *argument)

@@ -24,6 +24,10 @@ void hk_watch_done(hk_watch_t *watch, bool is_done);
 /* End this process when the far end of fd closes; nothing needs to read fd. Call once. */
 hk_status_t hk_watch_end_of(hk_watch_t *watch, int fd);
 
+/* Once the watched descriptor has ended: lets its thread end the process. A rank that took its library down at the same
+ * time would have unmapped the files that the thread removes. */
+void hk_watch_give_way(const hk_watch_t *watch);
+
 /* Remove the names of the files in shared memory that a library leaves if it is not closed. */
 void hk_remove_shared_memory(void);
 
