@@ -218,6 +218,17 @@ def test_a_night_of_health(tmp_path: Path, code: int, drain: str) -> None:
         assert f"hockney_health_exit_code {code}" in text.read_text()
 
 
+def test_a_night_in_which_nothing_was_measured(tmp_path: Path) -> None:
+    """hockney has said why, and wrote no names; an earlier night is not shown."""
+    fake = script(tmp_path / "hockney", 'if [ "$1" = show ]; then echo of an earlier night; exit 0; fi', "exit 3")
+    text = tmp_path / "hockney.prom"
+    variables = {"HOCKNEY": str(fake), "HOSTS": "n[1-4]", "TEXTFILE": str(text)}
+    ended = call(tmp_path, str(CONTRIB / "nightly/health.sh"), **variables)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "hockney_health_exit_code 3" in text.read_text()
+    assert "hockney_bad_host{" not in text.read_text()
+
+
 def test_the_options_of_a_night_are_those_of_health() -> None:
     said = finished([sys.executable, "-m", "hockney", "health", "--help"]).stdout
     used = re.findall(r"(?<![\w-])--[a-z-]+", (CONTRIB / "nightly/health.sh").read_text())

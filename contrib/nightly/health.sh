@@ -19,13 +19,15 @@ if [ -n "${TEXTFILE:-}" ]; then # of node_exporter, which reads it whole or not 
     {
         echo '# HELP hockney_bad_host 1: a finding of hockney health is about this host.'
         echo '# TYPE hockney_bad_host gauge'
-        sed 's/.*/hockney_bad_host{host="&"} 1/' "$folder/bad"
+        [ ! -e "$folder/bad" ] || sed 's/.*/hockney_bad_host{host="&"} 1/' "$folder/bad"
         echo '# TYPE hockney_health_exit_code gauge'
         echo "hockney_health_exit_code $code"
     } >"$TEXTFILE.$$"
     mv "$TEXTFILE.$$" "$TEXTFILE"
 fi
-[ "$code" -eq 0 ] || "$hockney" show last --store "$store"
+if [ "$code" -ne 0 ] && [ -e "$folder/bad" ]; then # else nothing was measured, and it has said why
+    "$hockney" show last --store "$store"
+fi
 if [ "${DRAIN:-no}" = yes ]; then
     sh -e "$folder/drain"
 else

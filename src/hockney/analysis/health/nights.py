@@ -2,8 +2,7 @@
 
 One run alone is no sign: a host may be busy for a night. Two in a row are, if both are below what is usual for this
 host, by 7 % and by 2.5 standard deviations of its own earlier runs. Runs in which it was worse are not usual: it stays
-named until it recovers. Of all hosts together one run is a sign where the
-usual rate itself is lower by a quarter.
+named until it recovers. Of all hosts together one run is a sign where the usual rate itself is lower by a quarter.
 """
 
 from __future__ import annotations
