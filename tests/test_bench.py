@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ import pytest
 from scripts.benchlib.command import run
 from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.contests import Absent, Contest, Quadruple, Question, go_round
-from scripts.benchlib.osu import SideBySide, tool_lines
+from scripts.benchlib.osu import SideBySide, Together, tool_lines
 from scripts.benchlib.place import Place, Shot, numbers
 from scripts.benchlib.quick import share_rows, shares_of
 from scripts.benchlib.reports import Case, Reports, Summary, reports
@@ -449,3 +450,18 @@ def test_a_time_that_the_tool_has_rounded_decides_nothing() -> None:
         pair = SideBySide("", {8: question}, dict, dict, quadruples=quadruples, rounding={8: rounding})
         met[rounding] = (pair.rows()[0].met, pair.rows()[0].state)
     assert list(met.values()) == [(YES, "8 quadruples"), (INCONCLUSIVE, "8 quadruples; OSU rounds by 2.6%")]
+
+
+@pytest.mark.parametrize(("added", "met"), [(1.0, YES), (1.05, NO)])
+def test_what_hockney_adds_to_all_figures_shows_in_all_together(added: float, met: str) -> None:
+    """Each launch is off by up to 15 %, so no figure alone can be judged."""
+    scatter = random.Random(1)
+    contests = []
+    for _ in range(40):
+        ratios = [added * scatter.uniform(0.85, 1.15) for _ in range(30)]
+        question = Question("mpi: osu_latency, 8 B", WITHIN, "hockney", "OSU", fractional=True)
+        pairs = [Quadruple((100 * ratio, 100 * ratio), (100, 100)) for ratio in ratios]
+        contests.append(SideBySide("", {8: question}, dict, dict, quadruples={8: pairs}))
+    assert [row.met for one in contests for row in one.rows()].count(met) <= len(contests) // 2
+    (row,) = Together("mpi: OSU", "OSU", contests).rows()
+    assert (row.what, row.met) == ("mpi: OSU: the median of 40 figures of each round", met)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from scripts.benchlib.contests import Absent, Contest, Measured, Question, Series
 from scripts.benchlib.place import BareFailed, Place, Shot, measure
-from scripts.benchlib.table import Row, Target
+from scripts.benchlib.table import Row, Target, show_interval
 
 from hockney.errors import UsageError, unknown
 from hockney.stats import Interval, median
@@ -153,6 +153,31 @@ class SideBySide(Contest):
         return Row(row.what, row.target, row.measured, row.state + rounds, question.target.judge(wide))
 
 
+@dataclass
+class Together:
+    """All figures of a tool over one library: the middle ratio of times in each round, over the rounds.
+
+    Launches scatter by more than the target allows, each benchmark's by itself. What hockney's way of measuring adds
+    would be added to all.
+    """
+
+    name: str
+    tool: str
+    contests: Sequence[Contest]
+
+    def measure(self, number: int) -> None:
+        return
+
+    def rows(self) -> list[Row]:
+        series = [taken for one in self.contests for taken in one.quadruples.values()]
+        rounds = [median([one.ratio for one in taken]).value for taken in zip(*series, strict=False)]
+        if not rounds:
+            return []
+        ratio, what = median(rounds), f"{self.name}: the median of {len(series)} figures of each round"
+        measured = f"{show_interval(ratio, 3)} × the time of {self.tool}"
+        return [Row(what, _TARGET.text, measured, f"{len(rounds)} rounds", _TARGET.judge(ratio))]
+
+
 def osu(place: Place) -> list[Series]:
     """The part `osu`. Raises UsageError for a library or a benchmark that is not here."""
     pairs = list(_pairs(place))
@@ -160,7 +185,11 @@ def osu(place: Place) -> list[Series]:
         what = f"osu: {', '.join(place.choice.names) or 'any benchmark'}"
         why = "no program of that name is beside an MPI or in a given folder (--osu, --imb)"
         return [Absent("osu", what, _TARGET, why)]
-    return [_contest(place, pair) for pair in pairs]
+    found: dict[tuple[str, str], list[Contest]] = {}
+    for pair in pairs:
+        found.setdefault((pair.library, pair.tool.upper()), []).append(_contest(place, pair))
+    together = [Together(f"{library}: {tool}", tool, contests) for (library, tool), contests in found.items()]
+    return [*(one for contests in found.values() for one in contests), *together]
 
 
 def _pairs(place: Place) -> Iterator[Pair]:
