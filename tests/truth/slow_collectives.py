@@ -67,12 +67,11 @@ def measured(mpi: Library, store: Path, operation: str, *words: str, **variables
     return read_run(run_of(store))
 
 
-def named(reading: Reading) -> Finding | None:
-    """What is slow, whatever else runs: of a busy machine `explain` says only that."""
+def named(reading: Reading) -> list[Finding]:
+    """What is slow, whatever else runs: `explain` says only that of a busy machine. Two findings: one is not sure."""
     findings = slower_than_parts(reading)
     assert not isinstance(findings, NotChecked)
-    assert len(findings) <= 1
-    return next(iter(findings), None)
+    return list(findings)
 
 
 def over_the_best(reading: Reading) -> dict[int, Estimate]:
@@ -100,12 +99,12 @@ def rows(mpi: Library, folder: Path, time: str, shift: int) -> Iterator[tuple[bo
         usual = min((ratio.value for size, ratio in healthy.items() if least <= size <= most), default=1.0)
         slow = Slow(operation, least, most, max(factor / usual, 1.3))
         reading = measured(mpi, folder / f"{stem}-planted.db", operation, *words, **slow.variables(mpi, folder))
-        finding, ratios = named(reading), (healthy, over_the_best(reading))
+        found, ratios = named(reading), (healthy, over_the_best(reading))
         planted = {size for size in _SIZES if least <= size <= most}
-        said, before = (set(each.subject.sizes_bytes) if each else set() for each in (finding, had))
+        said, before = ({size for one in each for size in one.subject.sizes_bytes} for each in (found, had))
         sides = [[each[size] for each in ratios if size in each] for size in (said ^ before) - planted]
         is_refuted = any(side.high < 1.05 for each in sides for side in each)
-        text = sentence_of(finding) if finding else "nothing"
+        text = " ".join(map(sentence_of, found)) or "nothing"
         line = f"{stem} {least}-{most} x{slow.times:.2f}, without it {sorted(before)}: {text}"
         yield planted <= said, is_refuted, line
 
