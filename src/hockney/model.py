@@ -91,6 +91,8 @@ class TransportTraits:
 
 
 BACKGROUND = "background"
+FROM, TO = "from", "to"
+"""Options of no pattern: the host or the link that a series of a health run is about."""
 
 _PLACED = re.compile(r"((?!sim@)(?:[^/]*|.*:[^/]*))/([1-9]\d{0,4}|\*)", re.ASCII)
 
@@ -115,7 +117,7 @@ class Point:
     the defaults. `role` says why the point was added: "asked", "refined" if the sampler added it at a bend of the
     curve, "basic" for predictions only, or "first": measured before others and more often. `traits` are those of the
     pattern on this transport.
-    The option BACKGROUND is of no pattern: it names the traffic of other ranks meanwhile.
+    The option BACKGROUND is of no pattern: it names the traffic of other ranks meanwhile. Nor are FROM and TO.
     """
 
     transport: str
@@ -166,6 +168,11 @@ class Point:
     def background(self) -> str | None:
         """The name of the traffic that other ranks make meanwhile; None: they make none."""
         return dict(self.options).get(BACKGROUND)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The host or the two of a link that it is about, in a health run; else ()."""
+        return tuple(value for name, value in self.options if name in (FROM, TO))
 
     def having(self, option: str, value: str = "") -> Point:
         """The same point with this value of an option; "": with its default."""

@@ -95,11 +95,11 @@ def test_recorded_runs_of_quick_take_one_line_for_each_range_and_few_more(
     lines = screen(tmp_path, capsys, "1", "2", code=code).splitlines()
     ranges = json.loads(screen(tmp_path, capsys, "1", "2", "--json", code=code))["ranges"]
     assert max(map(len, lines)) <= 100
-    ends = ("slower", "no difference", "inconclusive", "no verdict")
+    ends = ("slower", "no difference", "inconclusive")
     assert sum(line.endswith(ends) for line in lines) == len(ranges)
     assert len(lines) <= len(ranges) + 2 * BUDGET  # of 100 columns
-    assert sum(line.startswith("No verdict: ") for line in lines) == (launches < 9)
-    assert ("undecided" in lines[-1]) <= (launches >= 9)
+    assert sum(line.startswith("Inconclusive: ") for line in lines) == (launches < 9)
+    assert ("inconclusive" in lines[-1]) <= (launches >= 9)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_series_of_too_few_launches_are_listed_without_a_verdict(
 ) -> None:
     for arguments in ((), ("--all",)):
         lines = screen(folder, capsys, "base", "few", *arguments, code=3).splitlines()
-        assert sum(line.endswith("%  no verdict") for line in lines) >= 4
+        assert sum(line.endswith("%  inconclusive") for line in lines) >= 4
         assert sum("Fix: Measure run 3 again with 6 launches" in line for line in lines) == 1
 
 

@@ -16,6 +16,7 @@ from hockney.analysis.pairs import partners
 from hockney.analysis.repeat import further
 from hockney.cli.health import exit_code_of
 from hockney.errors import ExitCode
+from hockney.measure.health import remember
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
 from hockney.report.documents.health import bad_hosts, drain_lines, health_json, undrained
@@ -115,7 +116,7 @@ def test_a_health_run_is_measured_again_and_not_resumed(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db", readonly=True) as store:
         fix = further(Run(store, 1))
     assert fix is not None
-    assert fix.argv[:3] == ("hockney", "run", "allpairs")  # another would have one launch, too
+    assert fix.argv == ("hockney", "health", "--hosts", "n[1-4]", "--time", "10m")
 
 
 def test_run_does_not_measure_the_suite_health(tmp_path: Path) -> None:
@@ -169,8 +170,12 @@ def test_the_command_prints_the_run_it_measured_and_ends_with_its_code(
     assert document.stderr == ""
     shown = json.loads(document.stdout)
     assert (shown["run"], shown["exit_code"], shown["health"]["pairs"]) == (1, code, 6)
-    assert ended.returncode == document.returncode == code
-    assert seen == [(["n1", "n2", "n3", "n4"], ("tcp",), 5.0, 20, "mine")] * 2
+    line = call_here(tmp_path, *words, "-q")
+    assert (line.stderr, line.stdout.count("\n")) == ("", 1)
+    assert line.stdout.startswith("run 1: " + ("the link from n1 to n2 is slow" if made else "no fault found"))
+    assert line.stdout.endswith("; 6 of 6 pairs of 4 hosts measured\n")
+    assert ended.returncode == document.returncode == line.returncode == code
+    assert seen == [(["n1", "n2", "n3", "n4"], ("tcp",), 5.0, 20, "mine")] * 3
 
 
 def test_the_matrices_of_json_are_from_and_to(tmp_path: Path) -> None:
@@ -209,3 +214,71 @@ def test_bad_hosts_are_drained_with_the_reason_and_links_are_not(tmp_path: Path)
     assert bad_hosts(health) == {"n9": "n9 cannot be used", "n3": "n3 is slow"}
     assert drain_lines(health)[1] == "scontrol update NodeName=n3 State=DRAIN 'Reason=hockney: n3 is slow'"
     assert undrained(health) == "the link from n1 to n6 loses packets"
+
+
+@pytest.mark.parametrize(
+    ("made", "status", "verdict"),
+    [
+        ({}, "done: no fault found", {"findings": 0, "is_clear": True}),
+        ({"rates": {(0, 1): 0.5}, "lost": {(2, 3): 10.0}}, "done: 2 findings", {"findings": 2, "is_clear": False}),
+        ({"rates": {(0, 1): 0.5}, "measurements": 3}, "done: inconclusive", {"findings": 0, "is_clear": False}),
+    ],
+)
+def test_the_list_of_runs_has_the_verdict(
+    made: dict[str, Any], status: str, verdict: dict[str, object], tmp_path: Path
+) -> None:
+    store_health(tmp_path / "r.db", 6, **made)
+    with Store.open(tmp_path / "r.db") as store:
+        remember(store, 1)
+    assert status in call_here(tmp_path, "runs", "--store", "r.db").stdout
+    (run,) = json.loads(call_here(tmp_path, "runs", "--store", "r.db", "--json").stdout)["runs"]
+    assert run["health"] == verdict
+    shown_json = json.loads(call_here(tmp_path, "show", "1", "--store", "r.db", "--json").stdout)
+    assert len(shown_json["health"]["findings"]) == verdict["findings"]
+
+
+LIMITS = """
+[[expect]]
+hosts = ["n[1-2]", "m*"]
+pattern = "flows"
+transports = "tcp"
+bandwidth = ">= 110 MB/s"
+"""
+
+
+def test_limits_of_hosts_are_stored_with_the_run_and_checked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object, expected: list[dict[str, object]], **__: object) -> RunOutcome:
+        store_health(tmp_path / "r.db", 4, plan={"expected": expected})
+        return RunOutcome(1, RunStatus.DONE, failed=0)
+
+    monkeypatch.setattr("hockney.measure.health.measure_health", measured)
+    (tmp_path / "limits.toml").write_text(LIMITS)
+    words = ("health", "--hosts", "n[1-4]", "--expect", "limits.toml", "--store", "r.db")
+    ended = call_here(tmp_path, *words, "--drain", "-q")
+    assert ended.returncode == ExitCode.WORSE, ended.stderr
+    assert [line.split()[2] for line in ended.stdout.splitlines()] == ["NodeName=n1", "NodeName=n2"]
+    assert "It sends 100 MB/s, expected >= 110 MB/s (the 1st [[expect]])." in shown(tmp_path / "r.db")
+    again = call_here(tmp_path, "check", "--expect", "limits.toml", "1", "--store", "r.db")
+    assert again.returncode == ExitCode.WORSE
+    assert again.stdout.splitlines()[-1] == "4 missed, 0 met, 0 inconclusive: 4 limits, run 1"
+    measuring = call_here(tmp_path, "check", "--expect", "limits.toml")
+    assert measuring.returncode == ExitCode.USAGE
+    assert "hockney health --expect limits.toml" in " ".join(measuring.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "said"),
+    [
+        ('hosts = ["n[1-2]", "m*"]', "", "names no hosts"),
+        ('"n[1-2]"', '"n[2-1]"', "hosts of the 1st [[expect]]"),
+        ('"flows"', '"pingpong"', "of hosts write flows (bandwidth) or rounds (latency)"),
+        ("bandwidth", 'state = "near"\nbandwidth', "state of the 1st [[expect]]: hockney health chooses it"),
+    ],
+)
+def test_limits_that_are_not_of_hosts_are_refused(tmp_path: Path, was: str, instead: str, said: str) -> None:
+    (tmp_path / "limits.toml").write_text(LIMITS.replace(was, instead))
+    ended = call_here(tmp_path, "health", "--hosts", "n[1-4]", "--expect", "limits.toml")
+    assert ended.returncode == ExitCode.USAGE
+    assert said in " ".join(ended.stderr.split())

@@ -138,9 +138,9 @@ def test_an_import_is_compared_with_a_run(store: Path, tmp_path: Path, capsys: p
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == ["series", "base", "new", "change", "verdict"]
     (row,) = (line for line in lines if line.startswith("pingpong on shm, 8 B "))
-    assert re.search(r"\d ns +1\.50 us +x\d+\.\d+ +no verdict$", row)
+    assert re.search(r"\d ns +1\.50 us +x\d+\.\d+ +inconclusive$", row)
     assert sum(line.startswith("pingpong on shm, ") for line in lines) > 5  # no joint row of sizes that differ
-    why = "No verdict: another benchmark measured one of the runs, in an unknown machine state."
+    why = "Inconclusive: another benchmark measured one of the runs, in an unknown machine state."
     assert lines.count(why) == 1
 
 

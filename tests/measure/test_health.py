@@ -17,7 +17,9 @@ from tests.measure.made_up_machine import Notes, OwnClock
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
+from hockney.analysis.compare import Verdict
 from hockney.errors import UsageError, notice
+from hockney.measure.check import check
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, remember, round_of
 from hockney.measure.plan import Plan
 from hockney.measure.recorder import Lab, RunOutcome
@@ -273,3 +275,28 @@ def test_runs_on_one_network_are_compared(
             remember(store, number)
         worse = [stored["host"] for stored in store.run(1).info.facts.get("worse_hosts", ())]
     assert worse == named
+
+
+@pytest.mark.parametrize(("rate", "verdict"), [(0.7, Verdict.SLOWER), (1.0, Verdict.SAME)])
+def test_a_check_measures_the_hosts_of_a_baseline_again(
+    rate: float, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where hosts are as fast as they were, and where n3 sends more slowly."""
+    asked = of_health("n[1-4]", interface="eth1", limits=Limits(time_s=77))
+    plan = plan_health(asked, load(), seed=1).as_json()
+    slow = {(2, other): rate for other in range(4) if other != 2}
+
+    def measured(again: RunOptions, *_: object, **__: object) -> RunOutcome:
+        assert again.limits is not None
+        assert (again.transports, again.placement.interface, again.limits.time_s) == (("tcp",), "eth1", 77)
+        assert [host.name for host in again.placement.hosts] == ["n1", "n2", "n3", "n4"]
+        store_health(tmp_path / "r.db", 4, rates=slow, plan=plan, scatter=0.02)
+        return RunOutcome(2, RunStatus.DONE, 0)
+
+    monkeypatch.setattr("hockney.measure.check.measure_health", measured)
+    store_health(tmp_path / "r.db", 4, plan=plan, scatter=0.02)
+    with Store.open(tmp_path / "r.db") as store:
+        comparison = check("1", Lab(load(), store, cast("Any", Notes())), max_slowdown=0.05)
+    sent = {each.verdict for each in comparison.changes if dict(each.point.options).get("from") == "n3"}
+    others = {each.verdict for each in comparison.changes if "n3" not in each.point.hosts}
+    assert (verdict in sent, others) == (True, {Verdict.SAME})

@@ -67,7 +67,7 @@ def same_placement(plan: Mapping[str, Any], transport: str = "") -> tuple[str, .
 def further(run: Run) -> Fix | None:
     """What gives the figures of a run better intervals, or those over launches; None: nothing."""
     if run.info.suite == "health":
-        return _pairs_to_compare(run.info, LAUNCHES_WANTED)
+        return longer_health(run.info)
     left = {series.status for series in run.series} - {PointStatus.PRECISE, *NOT_MEASURED}
     made = launches_made(run.launches.values(), run.status)
     gets_others = made < LAUNCHES_MIN and is_of_one(run.info.plan, {series.point for series in run.series}, made)
@@ -135,7 +135,7 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
             return Fix("set launches", tuple(words), facts, info.facts)
         words = [] if twin is None or twin.suite != info.suite else _words(twin.command)
     elif info.suite == "health":
-        return _pairs_to_compare(info, launches)
+        return longer_health(info)
     elif launches <= planned or INTERLEAVED in info.plan:
         return resume(run, info)
     if words[:2] == ["hockney", "quick"]:
@@ -149,11 +149,11 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
     return Fix("more launches", (*words[:end], *options, *words[end:]), facts, info.facts)
 
 
-def _pairs_to_compare(info: RunInfo, launches: int) -> Fix:
-    """Measure all pairs of the hosts of a run of `health`, which always has one launch."""
-    transports = ",".join(info.facts["traits"]["transports"])
-    words = ("hockney", "run", "allpairs", "-t", transports, *same_hosts(info.plan), "--launches", str(launches))
-    return Fix("pairs to compare", words)
+def longer_health(info: RunInfo) -> Fix:
+    """Measure the hosts of a run of `health` longer."""
+    carriers = [name for name in info.facts["traits"]["transports"] if name != "tcp"]
+    carrier = ("-t", ",".join(carriers)) if carriers else ()
+    return Fix("measure longer", ("hockney", "health", *same_hosts(info.plan), *carrier, "--time", "10m"))
 
 
 def _more_outputs(run: int) -> Fix:

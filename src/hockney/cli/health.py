@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,15 +24,18 @@ from hockney.render.json import print_json
 from hockney.render.streams import remark
 from hockney.report.commands import typed
 from hockney.results.runs import Run
+from hockney.units import ordinal
 
 if TYPE_CHECKING:
     from hockney.analysis.health import Health
+    from hockney.worker.catalogue import Catalogue
 
 
 @command(
     "health",
     example="""hockney health --hosts 'n[1-8]'
     hockney health --hostfile hosts --time 10m --json
+    hockney health --hostfile hosts --expect limits.toml
     hockney health --hostfile hosts -q --drain""",
     codes=(ExitCode.DONE, ExitCode.WORSE, ExitCode.USAGE, ExitCode.INCOMPLETE),
 )
@@ -42,12 +45,14 @@ if TYPE_CHECKING:
 @limit_option(help="Time limit of one measurement: more for a very slow host. [default: 10s]")
 @label_option()
 @quiet_option
+@file_option("--expect", metavar="FILE.toml", help="Also check the limits of hosts in this file (docs/checking.md).")
 @click.option("--drain", is_flag=True, help="Print only the commands that drain in Slurm the hosts of findings.")
 @file_option("--bad-hosts", "output", help="Write the names of these hosts to FILE, one a line.")
 def health(
     *,
     as_json: bool,
     store: Path | None,
+    expect: Path | None,
     drain: bool,
     output: Path | None,
     transport: str,
@@ -66,11 +71,17 @@ def health(
     from hockney.analysis.health import health_of
     from hockney.cli.export import written
     from hockney.cli.measuring import measuring
-    from hockney.cli.progress import PairsDisplay
     from hockney.cli.run_options import read_placement
     from hockney.measure.health import measure_health
-    from hockney.render.text import show
-    from hockney.report.documents.health import bad_hosts, drain_lines, health_document, health_json, undrained
+    from hockney.render.text import say, show
+    from hockney.report.documents.health import (
+        bad_hosts,
+        drain_lines,
+        health_document,
+        health_json,
+        health_line,
+        undrained,
+    )
     from hockney.suites import load_suite
     from hockney.worker.catalogue import load
     from hockney.worker.points import RunOptions
@@ -86,8 +97,10 @@ def health(
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
     if output is not None and output.is_file():
         output.unlink()  # a script must not take the names of an earlier run
-    with measuring("health", store, load([transport]), quiet=quiet, make_display=PairsDisplay) as lab:
-        outcome = measure_health(asked, lab, label=label)
+    catalogue = load([transport] if expect is None else None)
+    expected = [] if expect is None else _limits(expect, catalogue)
+    with measuring("health", store, catalogue, quiet=quiet) as lab:
+        outcome = measure_health(asked, lab, label=label, expected=expected)
         run = Run(lab.store, outcome.run_id)
         result = health_of(run)
         code = exit_code_of(result, is_done=outcome.status is RunStatus.DONE)
@@ -101,6 +114,8 @@ def health(
             click.echo("".join(f"{line}\n" for line in drain_lines(result)), nl=False)
             if besides := undrained(result):
                 remark(f"drains no host: {besides} ({typed('show', run.id)})")
+        elif quiet:
+            say(health_line(result, run))
         else:
             show(health_document(result, run))
         if not quiet:
@@ -108,11 +123,19 @@ def health(
     return code
 
 
+def _limits(path: Path, catalogue: Catalogue) -> list[dict[str, Any]]:
+    """The tables of a file of expectations, all of hosts, as a plan stores them. Raises UsageError."""
+    from hockney.analysis.compare.expect import load_expectations
+
+    tables = load_expectations(path, catalogue).expect
+    if others := [number for number, table in enumerate(tables, start=1) if not table.hosts]:
+        why = f'the {ordinal(others[0])} [[expect]] of {path} names no hosts: add for example hosts = "n[1-8]", or "*"'
+        raise UsageError(why)
+    return [table.model_dump(mode="json", by_alias=True, exclude_unset=True) for table in tables]
+
+
 def exit_code_of(result: Health, *, is_done: bool = True) -> ExitCode:
     """1 for a fault; 3 where a host could not be used, or something is not clear or failed."""
-    from hockney.analysis.health import UNSAID
-
     if result.has_fault:
         return ExitCode.WORSE
-    is_clear = not result.findings and all(gap.why == UNSAID for gap in result.not_checked)
-    return ExitCode.DONE if is_done and is_clear else ExitCode.INCOMPLETE
+    return ExitCode.DONE if is_done and result.is_clear else ExitCode.INCOMPLETE

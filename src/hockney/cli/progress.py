@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from hockney.analysis.health.matrices import SUITE
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.health import pairs_text
 from hockney.measure.plan import Plan
@@ -44,7 +45,7 @@ class ProgressDisplay(Display):
         self._line = ""  # on a terminal, the one that is rewritten
         self._seen: set[str] = set()  # transports with a figure, jobs and failures that were printed
         self._run_id: int | None = None
-        self._launches, self._on_hosts = 1, False
+        self._launches, self._on_hosts, self._are_pairs = 1, False, False
         self._launch = 0
         self._done = ""  # the progress of the run
         self._unseen: set[Point] = set()  # of the first round
@@ -54,7 +55,13 @@ class ProgressDisplay(Display):
         self._has_failed: set[Point] = set()
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        """Print the plan; a run that gets more launches has it only once."""
+        """Print the plan; a run that gets more launches has it only once. Of hosts the pairs, and the time that they take."""
+        self._are_pairs = plan.suite == SUITE
+        if self._are_pairs:
+            self._run_id, most = run_id, format_duration_s(plan.limits.time_s)
+            pairs = pairs_text(len(plan.placement.hosts))
+            self.say(f"run {run_id}: {pairs}, at most {most}; Ctrl-C keeps all measurements")
+            return
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id
         limits, how_long = plan.limits, format_duration_s(plan.limits.time_s)
@@ -122,9 +129,9 @@ class ProgressDisplay(Display):
         self._draw("")
 
     def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """Keep failures for the next event, so that alike ones are printed together."""
+        """Keep failures for the next event, so that alike ones are printed together; the result has those of pairs."""
         self._unseen.discard(point)
-        if status is PointStatus.FAILED and point not in self._has_failed:
+        if status is PointStatus.FAILED and point not in self._has_failed and not self._are_pairs:
             self._has_failed.add(point)  # in each launch, maybe with other numbers
             self._failed.setdefault((curve_of(point), reason), []).append(point)
 
@@ -206,21 +213,6 @@ class VerdictDisplay(ProgressDisplay):
     """The same of what is measured until series differ, or do not."""
 
     goal = "each series has a verdict"
-
-
-class PairsDisplay(ProgressDisplay):
-    """The same for all pairs of hosts: it begins with their number and the time that they take."""
-
-    def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        """Print the number of pairs and the time; a resumed run has the same line."""
-        self._run_id = run_id
-        time = format_duration_s(plan.limits.time_s)
-        self.say(
-            f"run {run_id}: {pairs_text(len(plan.placement.hosts))}, at most {time}; Ctrl-C keeps all measurements"
-        )
-
-    def point_ended(self, point: Point, status: PointStatus, reason: str | None) -> None:
-        """Print nothing: the result has each reason why pairs failed."""
 
 
 def progress_text(progress: Progress) -> str:

@@ -68,5 +68,6 @@ def _as_json(run: RunSummary) -> dict[str, object]:
         "planned_points": run.planned,
         "measured_points": run.measured,
         "accepted": run.accepted,
+        "health": run.verdict,
         "points": {status.value: count for status, count in run.points.items()},
     }

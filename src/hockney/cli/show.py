@@ -95,6 +95,8 @@ def show(
             if state is not None or len(series) < len(run.series):
                 raise UsageError("tables are of a whole run: leave out --pattern, --transport and --state")
             known = _tables(run, every_state=states)
+        elif as_json and run.info.suite == "health" and not selects:
+            known = _tables(run, every_state=False)
         if as_json:
             print_json("show", {**run_as_json(run, series, state=state), **tables_json(known)})
             return

@@ -38,7 +38,7 @@ from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.states import CONTENTION
-from hockney.units import counted, format_bytes, format_ns, format_rate
+from hockney.units import counted, format_bytes, format_ns, format_rate, ordinal
 from hockney.worker.catalogue import load
 
 _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
@@ -179,6 +179,9 @@ def check_expectations(
     catalogue = load()
     expectations = load_expectations(path, catalogue)
     if reference is None:
+        if of_hosts := [number for number, table in enumerate(expectations.expect, start=1) if table.hosts]:
+            place = f"the {ordinal(of_hosts[0])} [[expect]] of {path}"
+            raise UsageError(f"{place} is for hosts: measure them with", argv=("hockney", "health", "--expect", str(path)))
         with measuring("check", store, catalogue, quiet=quiet) as lab:
             run_id, judged = measure_expectations(expectations, lab, time_s=time_s)
             sampled_s = _sampled_s(Run(lab.store, run_id))
@@ -255,7 +258,7 @@ def _value(limit: Judged) -> str:
     assert figure is not None
     rate = None if limit.what == "latency" else figure.bytes_per_s
     cell = cell_text(figure, figure.time, format_ns) if rate is None else cell_text(figure, rate, format_rate)
-    return f"{' '.join(filter(None, cell))} ({figure.state})"
+    return " ".join(filter(None, cell)) + ("" if limit.of.hosts else f" ({figure.state})")
 
 
 def _judged_json(limit: Judged, run_id: int) -> dict[str, Any]:

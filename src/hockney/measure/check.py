@@ -18,9 +18,12 @@ from typing import Any
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
 from hockney.analysis.compare.expect import Expectations, Judged, Outcome, judge_expectations
-from hockney.analysis.repeat import LAUNCHES_WANTED, more_launches
+from hockney.analysis.health.ends import series_of
+from hockney.analysis.health.matrices import SUITE
+from hockney.analysis.repeat import LAUNCHES_WANTED, longer_health, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running
+from hockney.measure.health import measure_health
 from hockney.measure.plan import Plan, make_plan, plan_again
 from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.sampler import Sampler
@@ -28,8 +31,10 @@ from hockney.model import NOT_MEASURED, Point, PointStatus, RunStatus
 from hockney.results.runs import Run
 from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.stats.shift import LAUNCHES_MIN
+from hockney.suites import Limits
 from hockney.units import counted, percent_digits
 from hockney.worker.catalogue import Catalogue
+from hockney.worker.placement import Placement
 from hockney.worker.points import RunOptions, Skipped
 
 PATIENCE_S = 120.0  # how long inconclusive series are measured again, by default
@@ -105,6 +110,8 @@ def check(
     for an unusable baseline, before anything is measured; HockneyError when stopped.
     """
     store, base_id = lab.store, lab.store.find_run(reference)
+    if store.run(base_id).info.suite == SUITE:
+        return _check_health(base_id, lab, 1 + max_slowdown, time_s)
     plan = plan_of_baseline(store, base_id, lab.catalogue)
     plan = plan if time_s is None else plan.within(time_s=time_s)
     runs, share = list[int](), END_SHARE
@@ -145,6 +152,21 @@ def check(
     return replace(comparison, changes=tuple(gate.changes.values()), again=again, judged_again=len(left))
 
 
+def _check_health(base_id: int, lab: Lab, margin: float, time_s: float | None) -> Comparison:
+    """Measure the hosts of a health run again and compare; it ends by its own rules."""
+    stored, planned, _ = usable_baseline(lab.store, base_id)
+    limits = Limits.of_plan(stored.info.plan)
+    asked = RunOptions(
+        tuple({row.point.transport: None for row in planned}),
+        placement=Placement.of_plan(stored.info.plan),
+        limits=limits if time_s is None else replace(limits, time_s=time_s),
+    )
+    run_id = _unless_stopped(measure_health(asked, lab, label=None))
+    comparison = compare_runs(lab.store, base_id, run_id, margin=margin)
+    among = len(comparison.changes)
+    return replace(comparison, changes=tuple(settled(change, margin, among) for change in comparison.changes))
+
+
 def settled(change: SeriesChange, margin: float, among: int, *, lasts: bool = True) -> SeriesChange:
     """The verdict at an end, where a slowdown that is not certain, or does not last, is inconclusive.
 
@@ -179,7 +201,11 @@ def usable_baseline(store: Store, base_id: int) -> tuple[StoredRun, list[StoredP
     if not good:
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
     made = len({launch.index for launch in stored.launches.values()})
-    if made < LAUNCHES_MIN:
+    if stored.info.suite == SUITE:
+        if all(len({series.unit_of(each) for each, _ in series.pairs}) < LAUNCHES_MIN for series in series_of(Run(store, base_id))):
+            why = f"it has fewer than {LAUNCHES_MIN} measurements of every host and link"
+            raise UsageError(f"run {base_id} can't be a baseline: {why}", fix=longer_health(stored.info))
+    elif made < LAUNCHES_MIN:
         has = f"it has {counted(made, 'launch', 'launches')}, and a baseline needs {LAUNCHES_MIN}"
         fix = more_launches(base_id, stored.info, LAUNCHES_WANTED)
         raise UsageError(f"run {base_id} can't be a baseline: {has}", fix=fix)

@@ -19,7 +19,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from hockney.analysis.clusters import Pair
-from hockney.analysis.health import died
+from hockney.analysis.health import died, health_of
+from hockney.analysis.health.absolute import EXPECTED
 from hockney.analysis.health.counters import COUNTERS
 from hockney.analysis.health.faults import SLOW
 from hockney.analysis.health.matrices import DEMAND, RATE, SUITE, UNUSABLE, directed, matrices_of, time_of_rank, usual
@@ -36,7 +37,7 @@ from hockney.measure.run import InterfaceMissing, Variant, measure_variants, one
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.runs import Run
-from hockney.results.store import Store
+from hockney.results.store import VERDICT, Store
 from hockney.stats.interval import median
 from hockney.suites import load_suite
 from hockney.units import counted, format_duration_s
@@ -90,15 +91,17 @@ def round_of(point: Point) -> int:
     return int(dict(point.options).get("round", "1"))
 
 
-def measure_health(asked: RunOptions, lab: Lab, *, label: str | None) -> RunOutcome:
-    """Measure the hosts that can be used; why others cannot is stored with the plan.
+def measure_health(
+    asked: RunOptions, lab: Lab, *, label: str | None, expected: Sequence[Mapping[str, Any]] = ()
+) -> RunOutcome:
+    """Measure the hosts that can be used; why others cannot is stored with the plan, and so are limits that are `expected`.
 
     If a host dies, the others are measured in another run if there is time; its outcome is then returned.
     Raises HostsUnusable where less than two can, UsageError, StoreError.
     """
     seed = random.SystemRandom().randrange(1 << 32)
     unusable: dict[str, str] = {}
-    link: dict[str, Any] = {UNUSABLE: unusable}
+    link: dict[str, Any] = {UNUSABLE: unusable, **({EXPECTED: list(expected)} if expected else {})}
     make_sampler = functools.partial(one_side, kind=PairSampler)
     end_s = least_s = 0.0
     while True:
@@ -146,15 +149,15 @@ def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
 
 
 def remember(store: Store, run_id: int) -> None:
-    """Store how each host did in a run, and who did better in earlier ones with its label, on the same network."""
+    """Store how each host did in a run, who did better in earlier ones with its label, on the same network; the verdict."""
     run = Run(store, run_id)
     now, path = night_of(matrices_of(run)), _path_of(run.info)
     earlier = []
     for summary in store.runs():
         info = store.run(summary.id).info if summary.suite == SUITE and summary.id != run_id else None
         if info is not None and _path_of(info) == path:
-            worse = {(each.host, each.way) for each in readable(Worse, info.facts.get(WORSE))}
-            nights = readable(Night, info.facts.get(NIGHT))
+            worse = {(each.host, each.way) for each in readable(Worse, info.facts, WORSE)}
+            nights = readable(Night, info.facts, NIGHT)
             earlier += [
                 (info.started_unix_s, night, worse) for night in nights if 2 * len(now.keys() & night) > len(now)
             ]
@@ -162,6 +165,8 @@ def remember(store: Store, run_id: int) -> None:
     store.add_to_facts(run_id, NIGHT, now)
     for found in worse_hosts(now, [(night, worse) for _, night, worse in earlier]):
         store.add_to_facts(run_id, WORSE, asdict(found))
+    result = health_of(Run(store, run_id))
+    store.add_to_facts(run_id, VERDICT, {"findings": len(result.findings), "is_clear": result.is_clear})
 
 
 def _path_of(info: RunInfo) -> tuple[object, ...]:

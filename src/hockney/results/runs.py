@@ -327,6 +327,10 @@ class Series:
         """How many measurements with a time were made in each state of the machine, by its name."""
         return Counter(state.name for measurement, state in self.pairs if measurement.median_ns is not None)
 
+    def unit_of(self, measurement: MeasurementSummary) -> int:
+        """The number of the value that it is a part of where runs are compared: of its launch."""
+        return self.run.launches[measurement.launch_id].index
+
     @property
     def launches(self) -> tuple[Launch, ...]:
         """The starts of a job that its measurements belong to."""

@@ -260,13 +260,6 @@ def test_another_state_of_runs_with_one_launch_asks_for_launches_not_for_a_basel
     assert [fix.argv for fix in fixes] == [(*command.split(), "--launches", "6") for command in commands]
 
 
-def test_the_same_fix_of_both_runs_is_named_once(store: Store) -> None:
-    where: dict[str, Any] = {"plan": {"hosts": ["n1:1", "n2:1"]}, "facts": {"traits": {"transports": {"tcp": {}}}}}
-    base, new = (add_run(store, curve(), launches=1, seed=seed, suite="health", **where) for seed in (1, 2))
-    (fix,) = compare_runs(store, base, new).fixes
-    assert fix.code == "pairs to compare"
-
-
 def test_another_state_in_another_environment_asks_for_alternation(store: Store) -> None:
     base = add_run(store, curve(), floor_ns=30)
     new = add_run(store, curve(), floor_ns=180, seed=2, facts={"environment": {"UCX_TLS": "self"}})

@@ -1,5 +1,7 @@
 """Compares two stored runs series by series, with launches as the unit of replication (docs/methods.md).
 
+Those of health runs are of hosts and links (analysis/health/ends.py), which have no machine state.
+
 A launch's value is the median of its measurements' medians in one machine state: that of the tables of base, else of
 new, where both runs have it. States are classified over the measurements of both runs together, since one that was slow
 throughout shows it only next to the other. Runs on two CPU models are classified separately, and their states are
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from hockney.analysis.compare.differences import contention_of, differences, is_unchanged, renamed
 from hockney.analysis.compare.drift import Drift, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.analysis.health.ends import series_of
 from hockney.analysis.repeat import INTERLEAVED, ends_early
 from hockney.errors import UsageError
 from hockney.model import DIGITS, NOT_MEASURED, MachineProbe, Point, PointStatus, RunInfo
@@ -70,12 +73,14 @@ def compare_runs(
     with store.snapshot():
         runs = Run(store, base_id), Run(store, new_id)
         infos = runs[0].info, runs[1].info
-        states = states_together(*runs)
+        listed = series_of(runs[0]), series_of(runs[1])
+        are_ends = any(series.point.hosts for of_run in listed for series in of_run)
+        states = [{}, {}] if are_ends else states_together(*runs)
         pair_names = names_of_pair(*infos)
         margin = margin or (1.0 if pair_names is None else MARGIN_OF_PAIRS)
         names = pair_names or renamed(*({series.point.transport for series in run.series} for run in runs))
-        base, base_probes = _read(runs[0], states[0], names, 0)
-        new, new_probes = _read(runs[1], states[1], {}, first_launch)
+        base, base_probes = _read(runs[0], listed[0], states[0], names, 0)
+        new, new_probes = _read(runs[1], listed[1], states[1], {}, first_launch)
     common = {
         point: sides
         for point, sides in ((point, (base[point], new[point])) for point in new if point in base)
@@ -139,26 +144,25 @@ def _other_names(base: Collection[Point], new: Collection[Point]) -> str:
 
 
 def _read(
-    run: Run, states: Mapping[int, State], names: Mapping[str, str], first_launch: int
+    run: Run, listed: Sequence[Series], states: Mapping[int, State], names: Mapping[str, str], first_launch: int
 ) -> tuple[dict[Point, RunSeries], Probes]:
     """The series of a run by their points, named as in the new run, and their probes, by `states` of both runs."""
     by_point: dict[Point, RunSeries] = {}
     probes: dict[str, dict[int, list[MachineProbe]]] = {}
-    numbers = {launch_id: launch.index for launch_id, launch in run.launches.items()}
-    for series in run.series:
-        made = {numbers[each.launch_id] for each, _ in series.pairs if each.samples}
+    for series in listed:
+        made = {series.unit_of(each) for each, _ in series.pairs if each.samples}
         side = RunSeries(series, {number for number in made if number >= first_launch})
         point = series.point
         by_point[replace(point, transport=names.get(point.transport, point.transport))] = side
         if series.status is PointStatus.FAILED:
             continue  # its samples may be wrong
         own, figures = {each.id: state.name for each, state in series.pairs}, series.figures()
-        if any(states[number].name != name for number, name in own.items()):
+        if states and any(states[number].name != name for number, name in own.items()):
             figures = list(run.frame.rows_of(series, [(each, states[each.id]) for each, _ in series.pairs]))
         for figure in (row for row in figures if not row.is_mixed):
             side.names[figure.state] = Counter(own[each.id] for each in figure.measurements).most_common(1)[0][0]
             for each in figure.measurements:
-                number = numbers[each.launch_id]
+                number = series.unit_of(each)
                 if each.median_ns and number >= first_launch:
                     side.times_ns.setdefault(figure.state, {}).setdefault(number, []).append(each.median_ns)
                     probes.setdefault(figure.state, {}).setdefault(number, []).append(each.probe)
@@ -203,8 +207,9 @@ def _match(point: Point, base: RunSeries, new: RunSeries, state: str | None, bet
     if not can_decide(*counts):
         runs = base.series.run.id, new.series.run.id
         facts = {"base": counts[0], "new": counts[1], "needed": LAUNCHES_MIN, "runs": runs}
-        reasons = (Reason(ReasonCode.FEW_LAUNCHES, facts),)
-    digits, names = (base.digits, new.digits), (base.names[state], new.names[state])
+        reasons = (Reason(ReasonCode.FEW_MEASUREMENTS if point.hosts else ReasonCode.FEW_LAUNCHES, facts),)
+    digits = base.digits, new.digits
+    names = () if point.hosts else (base.names[state], new.names[state])
     return MatchedSeries(point, state, times_ns, reasons, digits=digits, between=between, names=names)
 
 

@@ -12,11 +12,14 @@ import itertools
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
+from hockney.analysis.health.ends import series_of
+from hockney.analysis.health.matrices import LATENCY, RATE
 from hockney.analysis.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import unknown
 from hockney.model import NOT_MEASURED, Point
@@ -25,14 +28,17 @@ from hockney.results.runs import Run, Series
 from hockney.stats import State
 from hockney.stats.states import is_state, parse_state
 from hockney.suites import SOME, Fraction, Launches, Names, Options, Ranks, Seconds, Suite, SuiteSeries, read_sizes
-from hockney.suites.toml_models import parsed, read_model
+from hockney.suites.toml_models import FROM_FILE, parsed, read_model
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
+from hockney.worker.hosts import parse_hosts
 from hockney.worker.words import as_pairs, check_words, each_of, filled
 
 
 def _limit(sign: str, parse: Any, example: str) -> Any:
-    def read(value: Any) -> float:
+    def read(value: Any, info: ValidationInfo) -> Any:
+        if info.context != FROM_FILE and not isinstance(value, str):
+            return value  # of a stored plan
         text = value.strip() if isinstance(value, str) else ""
         if not text.startswith(sign):
             raise ValueError(
@@ -57,12 +63,20 @@ def _known_class(value: str) -> str:
     return value
 
 
+def _host_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    for word in words:
+        if not {*word} & {*"*?"}:
+            parsed(parse_hosts, word)
+    return words
+
+
 class Expectation(BaseModel):
     """One table of the file: limits for a pattern on some transports, at some sizes.
 
     `latency` is an upper limit of the time, `bandwidth` a lower one of the rate. Figures of that `state` count; without
     it those of all uncontended ones. With `pair_class`, the limits are for every pair of ranks of that class. Ranks and
-    sizes that are not given are the pattern's own.
+    sizes that are not given are the pattern's own. With `hosts`, they are for what each of these sends and receives in
+    a health run, or for its latency.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -74,10 +88,18 @@ class Expectation(BaseModel):
     options: Options = Field(default_factory=dict)
     state: Annotated[State | None, BeforeValidator(_state)] = None
     pair_class: Annotated[str | None, AfterValidator(_known_class)] = None
+    hosts: Annotated[Names, AfterValidator(_host_words)] = ()
     latency_ns: Annotated[float | None, _limit("<=", parse_time_ns, "1.5 us")] = Field(default=None, alias="latency")
     bandwidth_bytes_per_s: Annotated[float | None, _limit(">=", parse_rate_bytes_per_s, "2 GB/s")] = Field(
         default=None, alias="bandwidth"
     )
+
+
+    @property
+    def limits(self) -> list[tuple[str, float]]:
+        """What is limited, and the limits in ns and bytes/s."""
+        both = (("latency", self.latency_ns), ("bandwidth", self.bandwidth_bytes_per_s))
+        return [(what, limit) for what, limit in both if limit is not None]
 
 
 class Expectations(BaseModel):
@@ -140,6 +162,11 @@ def _check_limits(limits: Expectations, catalogue: Catalogue) -> Iterable[tuple[
         pattern = catalogue.patterns.get(table.pattern)
         if pattern is None:
             continue
+        if table.hosts:
+            for name in sorted(given & {"ranks", "bytes", "options", "state", "pair_class"}):
+                yield f"{key}.{name}", "hockney health chooses it: leave it out"
+            if table.pattern not in (RATE, LATENCY):
+                yield f"{key}.pattern", f"of hosts write {RATE} (bandwidth) or {LATENCY} (latency)"
         if table.pair_class and not {"source", "target"} <= {option.name for option in pattern.options}:
             yield f"{key}.pair_class", f"{pattern.name} has no source and target, so it has no pairs to choose"
         if table.bandwidth_bytes_per_s is None:
@@ -196,13 +223,15 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
     judged: list[Judged] = []
     tables = enumerate(expectations.expect, start=1)
     for number, table, options_of in ((*each, options) for each in tables for options in each_of(each[1].options)):
+        if table.hosts:
+            judged += judge_hosts(run, number, table)
+            continue
         pattern = catalogue.pattern(table.pattern)
         options = as_pairs(pattern, options_of)
         by_class = _by_class(run, table, options)
         series = by_class.get(table.pair_class, {})
         classes = tuple(sorted(filter(None, by_class))) if not series else ()
         all_ranks = table.ranks or sorted({member.point.ranks for member in series}) or (0,)
-        limits = [("latency", table.latency_ns), ("bandwidth", table.bandwidth_bytes_per_s)]
         for word, ranks, size in itertools.product(table.transports, all_ranks, table.bytes):
             asked = Point(word, table.pattern, ranks, size, options, traits=pattern)
             members = [
@@ -210,9 +239,7 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
                 for member in series
                 if (member.point.ranks, member.point.bytes) == (ranks, size) and matches(word, member.point.transport)
             ]
-            for what, limit in limits:
-                if limit is None:
-                    continue
+            for what, limit in table.limits:
                 none = Judged(
                     *(f"the {ordinal(number)} [[expect]]", _subject(table, asked), what, limit),
                     *(Outcome.INCONCLUSIVE, table),
@@ -221,6 +248,31 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
                 )
                 judged += [_judged(none, asked, member, series[member], len(members)) for member in members] or [none]
     return judged
+
+
+def judge_hosts(run: Run, number: int, table: Expectation) -> list[Judged]:
+    """The limits of a table of hosts, the first, second …, at each of them in a health run."""
+    members = [
+        series
+        for series in series_of(run)
+        if series.point.pattern == table.pattern
+        and any(matches(word, series.point.transport) for word in table.transports)
+        and len(series.point.hosts) == 1
+        and any(_is_named(series.point.hosts[0], word) for word in table.hosts)
+    ]
+    judged: list[Judged] = []
+    for what, limit in table.limits:
+        place = f"the {ordinal(number)} [[expect]]", f"{table.pattern} of {', '.join(table.hosts)}"
+        none = Judged(*place, what, limit, Outcome.INCONCLUSIVE, table, reason=LimitReason.NO_SERIES)
+        judged += [
+            _judged(replace(none, subject=str(each.point)), each.point, each, run.launches, 1) for each in members
+        ] or [none]
+    return judged
+
+
+def _is_named(host: str, word: str) -> bool:
+    is_pattern = bool({*word} & {*"*?"})
+    return fnmatchcase(host, word) if is_pattern else any(host == each.name for each in parse_hosts(word))
 
 
 def _subject(table: Expectation, asked: Point, point: Point | None = None) -> str:

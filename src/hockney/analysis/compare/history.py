@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from hockney.analysis.compare.differences import differences, renamed, unversioned
 from hockney.analysis.compare.drift import SHOWN_BY
 from hockney.analysis.compare.values import Comparison, SeriesChange, Verdict
+from hockney.analysis.health.ends import series_of
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.machine.facts import fact
@@ -131,7 +132,9 @@ def history_of(store: Store, words: Sequence[str] = (), label: str | None = None
         made = history_over(store, runs, is_asked)
     for word in words:
         if not any(selects([word], point) for point in points):
-            raise unknown("pattern or size in these runs", word, sorted({point.pattern for point in points}))
+            raise unknown(
+                "pattern, size or host in these runs", word, sorted({each for of in points for each in (of.pattern, *of.hosts)})
+            )
     if not made.tracks and not words:
         raise HockneyError("no series of these runs was measured in one machine state: measure it for longer")
     if not made.tracks:
@@ -154,8 +157,9 @@ def history_over(store: Store, runs: Sequence[RunSummary], is_asked: Callable[[P
     for summary in runs:
         run = Run(store, summary.id)
         machine = machine_of(run.facts)
-        versions = Counter(unversioned(name) for name in {series.point.transport for series in run.series})
-        for series in run.series:
+        listed = series_of(run)
+        versions = Counter(unversioned(name) for name in {series.point.transport for series in listed})
+        for series in listed:
             if not (series.is_harness or series.is_exact):
                 kind, curve = unversioned(series.point.transport), curve_of(series.point)
                 key = machine, (kind, *curve[1:]) if versions[kind] == 1 else curve, series.point.bytes
@@ -172,11 +176,14 @@ def machine_of(facts: Mapping[str, Any]) -> tuple[str | None, str | None]:
 
 
 def selects(words: Sequence[str], point: Point) -> bool:
-    """Whether words such as `pingpong`, `pingpong@tcp` and `64K` select a point; those of one kind are alternatives."""
+    """Whether words such as `pingpong`, `pingpong@tcp` and `64K` select a point; those of one kind are alternatives.
+
+    Of health runs the name of a host, too.
+    """
     sizes = {size for word in words if (size := _size(word)) is not None}
     names = [word.partition("@")[::2] for word in words if _size(word) is None]
     is_named = (
-        pattern == point.pattern and (not transport or matches(transport, point.transport))
+        pattern in (point.pattern, *point.hosts) and (not transport or matches(transport, point.transport))
         for pattern, transport in names
     )
     return (not sizes or point.bytes in sizes) and (not names or any(is_named))

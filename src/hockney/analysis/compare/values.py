@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.explain.thresholds import thresholds_of
-from hockney.analysis.repeat import LAUNCHES_WANTED, alternate, more_launches, more_pairs, new_baseline
+from hockney.analysis.repeat import (
+    LAUNCHES_WANTED,
+    alternate,
+    longer_health,
+    more_launches,
+    more_pairs,
+    new_baseline,
+)
 from hockney.errors import Fix
 from hockney.model import CurveKey, Point, RunInfo, curve_of
 from hockney.stats.interval import Estimate
@@ -45,6 +52,7 @@ class ReasonCode(enum.Enum):
     STATE_UNKNOWN = "state unknown"  # another benchmark measured one side
     OTHER_DEFINITION = "other definition"  # the time of the pattern is defined otherwise
     FEW_LAUNCHES = "few launches"  # base, new: launches in the state compared; needed; runs
+    FEW_MEASUREMENTS = "few measurements"  # the same, of a link; of a host: partners
     FEW_PAIRS = "few launch pairs"  # pairs, needed: of an interleaved pair
     WIDE_INTERVAL = "wide interval"  # by: a fraction; a change by more than that is not excluded
     DRIFT = "drift"  # by: a fraction; shown_by: "floor", "pace", "wake-ups", a transport, or "other series"
@@ -130,7 +138,7 @@ class SeriesChange:
     @property
     def seen_ratio(self) -> float | None:
         """The ratio of its times where too little is known for a verdict; None where there is one, or no such ratio."""
-        is_seen = self.has(ReasonCode.STATE_UNKNOWN) or self.has(ReasonCode.FEW_LAUNCHES)
+        is_seen = any(map(self.has, (ReasonCode.STATE_UNKNOWN, ReasonCode.FEW_LAUNCHES, ReasonCode.FEW_MEASUREMENTS)))
         return self.new_ns / self.base_ns if is_seen and self.base_ns and self.new_ns else None
 
     @property
@@ -200,6 +208,11 @@ class Comparison:
         return Counter(change.verdict for change in self.changes)
 
     @property
+    def is_of_hosts(self) -> bool:
+        """Whether it compares the hosts and links of health runs."""
+        return any(change.point.hosts for change in self.changes)
+
+    @property
     def by_chance(self) -> int:
         """Series with an interval beyond the margin that do not stand out among all."""
         same = (change for change in self.changes if change.verdict is Verdict.SAME and not change.is_exact)
@@ -231,6 +244,9 @@ class Comparison:
         so does the run with fewer where intervals are wide.
         """
         wide = any(change.is_too_wide for change in self.changes)
+        if self.is_of_hosts:
+            few = any(change.has(ReasonCode.FEW_MEASUREMENTS) for change in self.changes)
+            return [longer_health(self.infos[1])] if wide or few else []
         if self.interleaved and (wide or any(change.has(ReasonCode.FEW_PAIRS) for change in self.changes)):
             return [more_pairs(self.infos[0], 2 * max(LAUNCHES_WANTED, *self.launches))]
         reasons = [(change, reason) for change in self.changes for reason in change.reasons]
@@ -253,7 +269,7 @@ class Comparison:
             fixes.append(alternate(*self.infos) or new_baseline(self.base, self.infos[0]))
         if wanted[1]:
             fixes.append(self.again or more_launches(self.new, self.infos[1], wanted[1], self.infos[0]))
-        return fixes[:1] if fixes[1:] == fixes[:1] else fixes
+        return fixes
 
     @functools.cached_property
     def has_no_verdict(self) -> bool:
@@ -286,15 +302,20 @@ class Comparison:
 
     @property
     def ranges(self) -> list[Range]:
-        """All series, neighbouring sizes that changed alike together; curves in the order of the plan."""
+        """All series, neighbouring sizes that changed alike together; curves in the order of the plan.
+
+        Of health runs hosts that changed alike are together, and links: in the order of their changes.
+        """
         curves: dict[CurveKey, list[SeriesChange]] = {}
         for change in self.changes:
-            curves.setdefault(curve_of(change.point), []).append(change)
+            names = tuple((name, "") for name, _ in change.point.options)
+            curve = replace(change.point, options=names) if change.point.hosts else change.point
+            curves.setdefault(curve_of(curve), []).append(change)
         ranges: list[Range] = []
         apart = ALIKE if self.has_no_verdict else math.inf
         for members in curves.values():
             before: SeriesChange | None = None
-            for change in sorted(members, key=lambda change: change.point.bytes):
+            for change in sorted(members, key=_row_order):
                 if before is not None and _belongs(ranges[-1].changes, change, apart):
                     ranges[-1] = replace(ranges[-1], changes=(*ranges[-1].changes, change))
                 else:
@@ -312,6 +333,11 @@ class Comparison:
             if threshold.lies_between(below.bytes, above.bytes)
         ]
         return names[0] if len(names) == 1 else None
+
+
+def _row_order(change: SeriesChange) -> tuple[int, str, float]:
+    moved = change.ratio.value if change.ratio and change.point.hosts else 0.0
+    return change.point.bytes, change.verdict.value if change.point.hosts else "", -moved
 
 
 def _belongs(before: Sequence[SeriesChange], change: SeriesChange, apart: float) -> bool:

@@ -10,15 +10,16 @@ from typing import Any
 from hockney.analysis.clocks import READINGS
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
+from hockney.analysis.health.absolute import below_interfaces, expectations_of
 from hockney.analysis.health.counters import COUNTERS, Counters, counter_findings
 from hockney.analysis.health.differences import differences, wrong_clocks
 from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.nights import ALL, WORSE, Worse
 from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, Stall, blamed
-from hockney.analysis.repeat import same_hosts
+from hockney.analysis.repeat import longer_health
 from hockney.errors import Fix
-from hockney.model import PointStatus
+from hockney.model import PointStatus, RunInfo
 from hockney.results.runs import Run
 
 _FRAME_BYTES = 1400  # longer messages need frames of full size
@@ -27,7 +28,7 @@ UNSAID = "unsaid"  # of a gap that leaves no fault of the network unseen
 
 @dataclass(frozen=True)
 class Health:
-    """The faults of hosts, the worst first, and why no verdict was possible."""
+    """The faults of hosts, the worst first, and what is inconclusive."""
 
     matrices: Matrices
     findings: tuple[Finding, ...]
@@ -38,6 +39,11 @@ class Health:
         """Whether a fault was found, besides hosts that could not be used."""
         return any(finding.code != "unusable host" for finding in self.findings)
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing was found, and nothing of the network is left open."""
+        return not self.findings and all(gap.why == UNSAID for gap in self.not_checked)
+
 
 def health_of(run: Run) -> Health:
     """Every fault that a run shows. Raises UsageError for a run of other hosts than the suite's."""
@@ -45,28 +51,32 @@ def health_of(run: Run) -> Health:
     slow, late = faults.slow_parts(known), faults.late_parts(known)
     hosts, interface = run.facts.get("hosts", []), run.info.plan.get("interface")
     differing, unsaid = differences(hosts, interface)
-    counted = list(counter_findings(hosts, readable(Counters, run.facts.get(COUNTERS)), interface))
+    counted = list(counter_findings(hosts, readable(Counters, run.facts, COUNTERS), interface))
     named = {finding.facts["host"] for finding in counted}
     interrupted = faults.interrupted_parts(known, named, slow)
     lossy = faults.lossy_parts(known, slow, interrupted)
+    slow_hosts = {known.hosts[host] for part in slow.parts for host in part.hosts if part.to is None}
+    missed, near_limits, limited = expectations_of(run)
     findings = [
         *_unusable(run),
         *_stuck(run, named),
         *faults.findings_of(known, slow, late, lossy, interrupted),
         *counted,
-        *_worse(run, {known.hosts[host] for part in slow.parts for host in part.hosts if part.to is None}),
+        *_worse(run, slow_hosts),
+        *missed,
+        *below_interfaces(known, hosts, interface, slow_hosts | limited),
         *differing,
         *wrong_clocks(hosts, run.facts.get(READINGS) or ()),
     ]
     located = {"bandwidth": slow, "latency": late, "lost messages": lossy}
-    transport = next((series.point.transport for series in run.series), "")
     gaps = list(_failures(known, run))  # first: a host may have died
-    gaps += [_unclear(known, what, parts, run.info.plan, transport) for what, parts in located.items() if parts.unclear]
+    gaps += [_unclear(known, what, parts, run.info) for what, parts in located.items() if parts.unclear]
     gaps += [
         NotChecked(Absence.INSUFFICIENT_DATA, what, *_two_kinds(known, what, parts.fast))
         for what, parts in located.items()
         if parts.fast
     ]
+    gaps += near_limits
     if not (known.bytes_per_s or gaps):
         gaps.append(NotChecked(Absence.NOT_MEASURED, "bandwidth", "time was up"))
     if unsaid:
@@ -94,7 +104,7 @@ def _unusable(run: Run) -> Iterator[Finding]:
 
 def _worse(run: Run, named: Collection[str]) -> Iterator[Finding]:
     """Those that did better in earlier runs, without hosts that are `named` slow anyway."""
-    for worse in readable(Worse, run.facts.get(WORSE)):
+    for worse in readable(Worse, run.facts, WORSE):
         of_all = {"rate_bytes_per_s": worse.now, "usual_bytes_per_s": worse.usual, "runs": worse.runs}
         shares = {"now_share": worse.now, "before_share": worse.before, "usual_share": worse.usual}
         of_host = {"host": worse.host, "way": worse.way, **shares, "runs": worse.runs}
@@ -107,7 +117,7 @@ def _worse(run: Run, named: Collection[str]) -> Iterator[Finding]:
 
 def _stuck(run: Run, named: Collection[str]) -> Iterator[Finding]:
     """Hosts and links that kept all others waiting, without links of hosts that are `named` by their own counters."""
-    for who in blamed(readable(Stall, run.info.plan.get(STALLS)) + readable(Stall, run.facts.get(STALLS))):
+    for who in blamed(readable(Stall, run.info.plan, STALLS) + readable(Stall, run.facts, STALLS)):
         host, stalls = who.hosts[0], who.stalls
         least = min(stalls, key=lambda stall: stall.bytes)
         others = list(dict.fromkeys(other for stall in stalls for other in stall.hosts if other not in who.hosts))
@@ -142,16 +152,12 @@ def _failures(known: Matrices, run: Run) -> Iterator[NotChecked]:
             yield NotChecked(absence, "all pairs", "failed", {"said": reason or "unknown"})
 
 
-def _unclear(
-    known: Matrices, what: str, located: faults.Located, plan: Mapping[str, Any], transport: str
-) -> NotChecked:
+def _unclear(known: Matrices, what: str, located: faults.Located, info: RunInfo) -> NotChecked:
     facts = {"unclear": [f"{known.hosts[a]} to {known.hosts[b]}" for a, b in located.unclear]}
     if located.are_many:
         return NotChecked(Absence.INSUFFICIENT_DATA, what, "uneven network", facts)
-    carrier = () if transport in ("", "tcp") else ("-t", transport)
     # With all other hosts, which show the usual values.
-    how = Fix("measure longer", ("hockney", "health", *same_hosts(plan), *carrier, "--time", "10m"))
-    return NotChecked(Absence.INSUFFICIENT_DATA, what, "few measurements", facts, how)
+    return NotChecked(Absence.INSUFFICIENT_DATA, what, "few measurements", facts, longer_health(info))
 
 
 def _two_kinds(known: Matrices, what: str, fast: Sequence[int]) -> tuple[str, dict[str, Any]]:

@@ -6,13 +6,13 @@ import itertools
 import math
 import operator
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.pairs import partners
 from hockney.model import Measurement, Point
-from hockney.results.runs import Run
+from hockney.results.runs import Run, Series
 from hockney.stats import interval
 from hockney.stats.interval import Interval
 from hockney.worker.hosts import parse_hosts
@@ -108,21 +108,19 @@ def usual(
 
 def matrices_of(run: Run) -> Matrices:
     """The median of all measurements of each pair, in any machine state: networks have no floor."""
-    hosts = tuple(host.name for host in parse_hosts(",".join(run.info.plan["hosts"])))
+    hosts = hosts_of(run)
     rates: dict[Pair, list[float]] = {}
     latencies: dict[Pair, list[float]] = {}
     fastest_ns: dict[Pair, float] = {}
     sent: dict[Pair, Sent] = {}
     for series in run.series:
-        pairs = directed(series.point) if series.point.pattern in (LATENCY, RATE) else []
-        for measurement, (a, b) in itertools.product(series.measurements if pairs else (), pairs):
-            time_ns = time_of_rank(measurement, a)
+        for (a, b), _, measurement, time_ns in pair_times(series):
             if series.point.pattern == LATENCY:
                 latencies.setdefault((a, b), []).append(time_ns)
                 least_ns = float(measurement.elapsed_ns[a].min()) / (measurement.batch * measurement.definition.divisor)
                 fastest_ns[a, b] = fastest_ns[b, a] = min(least_ns, fastest_ns.get((a, b), math.inf))
             else:
-                rates.setdefault((a, b), []).append(1e9 * series.point.bytes * _arrived_share(measurement, b) / time_ns)
+                rates.setdefault((a, b), []).append(1e9 * series.point.bytes / time_ns)
                 sent[a, b] = sent.get((a, b), Sent()) + _sent(measurement, a)
     latency_ns = {pair: interval.median(times) for pair, times in latencies.items()}
     return Matrices(
@@ -132,6 +130,19 @@ def matrices_of(run: Run) -> Matrices:
         fastest_ns=fastest_ns,
         sent=sent,
     )
+
+
+def hosts_of(run: Run) -> tuple[str, ...]:
+    """The names of the hosts, in the order of ranks."""
+    return tuple(host.name for host in parse_hosts(",".join(run.info.plan["hosts"])))
+
+
+def pair_times(series: Series) -> Iterator[tuple[Pair, int, Measurement, float]]:
+    """Of a point of the suite each pair, measurement with its number, and ns of a message that arrived; else none."""
+    pairs = directed(series.point) if series.point.pattern in (LATENCY, RATE) else []
+    for (number, measurement), (a, b) in itertools.product(series.numbered.items() if pairs else (), pairs):
+        share = _arrived_share(measurement, b) if series.point.pattern == RATE else 1.0
+        yield (a, b), number, measurement, time_of_rank(measurement, a) / share
 
 
 def directed(point: Point) -> list[Pair]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def row(alike: Range, comparison: Comparison, names: Mapping[str, str]) -> list[
     seen = [each.seen_ratio for each in alike.changes if each.seen_ratio and comparison.has_no_verdict]
     if seen:
         text = _factor_text if comparison.is_by_factor else change_percent
-        change, verdict = text(statistics.median(seen)), "no verdict"
+        change = text(statistics.median(seen))
     return [range_name(alike, names), times_text(alike, 0), times_text(alike, 1), change, verdict]
 
 
@@ -82,7 +83,10 @@ def curve_name(point: Point, names: Mapping[str, str] | None = None) -> str:
 
 def range_name(alike: Range, names: Mapping[str, str] | None = None) -> str:
     """`pingpong on tcp, 8-32 KiB`."""
-    point = alike.first.point
+    point, many = alike.first.point, len(alike.changes)
+    if many > 1 and point.hosts:
+        of = f"of {many} links" if len(point.hosts) == 2 else f"{point.options[0][0]} {many} hosts"
+        point = replace(point, pattern=f"{point.pattern} {of}", options=())
     if not point.is_sized:
         return curve_name(point, names)
     return f"{curve_name(point, names)}, {_span(point.bytes, alike.changes[-1].point.bytes, format_bytes)}"
@@ -162,10 +166,12 @@ def footer(comparison: Comparison) -> str:
     named = [f"{text} ({count} series)" if len(states) > 1 else text for text, count in states.most_common(2)]
     sentences = [f"Machine state: {'; '.join(named)}{'; …' if len(states) > 2 else '.'}"] if states else []
     if any(alike.ratio and len(alike.changes) > 1 and not alike.first.is_exact for alike in comparison.ranges):
-        sentences.append("In rows of several sizes: the median change, the outermost interval.")
+        of = "hosts or links" if comparison.is_of_hosts else "sizes"
+        sentences.append(f"In rows of several {of}: the median change, the outermost interval.")
     if any(change.is_apart for change in comparison.changes):
         of_rounds = "Changes compare both sides round by round, in any machine state; base and new are of one state."
-        of_launches = "Changes leave out extreme launches, base and new do not."
+        unit = "measurements" if comparison.is_of_hosts else "launches"
+        of_launches = f"Changes leave out extreme {unit}, base and new do not."
         sentences.append(of_rounds if comparison.interleaved else of_launches)
     if any(change.is_of_other_state for change in comparison.changes):
         sentences.append("`show` has some of these series in another machine state.")
@@ -218,10 +224,10 @@ def nothing_sentence(comparison: Comparison) -> str | None:
     """Why no series has a verdict: the reason of most. None where one has, and of series that states_sentence names."""
     changes = [change for change in comparison.changes if not change.has(ReasonCode.NO_COMMON_STATE)]
     reasons = Counter(reason_text(change.reasons) for change in changes).most_common(1)
-    return f"No verdict: {reasons[0][0]}." if comparison.has_no_verdict and reasons else None
+    return f"Inconclusive: {reasons[0][0]}." if comparison.has_no_verdict and reasons else None
 
 
-_WORDS = {Verdict.SAME: "equal", Verdict.INCONCLUSIVE: "undecided"}
+_WORDS = {Verdict.SAME: "equal"}
 
 
 def bound_text(what: str, by: float) -> str:
@@ -304,7 +310,8 @@ def caution(comparison: Comparison) -> str | None:
         return None
     sleeping = ", ".join(comparison.drifting)
     why = "No known cause" if comparison.has_no_cause else f"Ranks sleep while they wait on {sleeping}"
-    is_measured = not any(info.is_imported for info in comparison.infos)  # hockney cannot measure an import again
+    # Hockney cannot measure an import again, nor hosts in alternation.
+    is_measured = not (comparison.is_of_hosts or any(info.is_imported for info in comparison.infos))
     confirm = f" To confirm, measure with --interleave ({typed('compare', '--help')})." if is_measured else ""
     return f"{why}: it may be drift.{confirm}"
 
@@ -345,8 +352,8 @@ def comparison_document(comparison: Comparison, *, everything: bool) -> Iterator
         nothing = nothing_sentence(comparison)
         said += [nothing or "", *states_sentence(comparison), *below[:NOTES_MAX]]
     hidden = 0 if everything else len(below[NOTES_MAX:])
-    launches = "{} and {} launches".format(*comparison.launches)
-    summary = f"run {comparison.base} -> run {comparison.new}, {launches}"
+    launches = "" if comparison.is_of_hosts else ", {} and {} launches".format(*comparison.launches)
+    summary = f"run {comparison.base} -> run {comparison.new}{launches}"
     if everything or not nothing:
         summary = f"{counts_text(comparison)}; {summary}"
     said.append(summary + (f"; {counted(hidden, 'more note')}: --all" if hidden else ""))

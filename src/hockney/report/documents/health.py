@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 from typing import Any
 
 from hockney.analysis.clusters import Pair
+from hockney.analysis.finding import Finding
 from hockney.analysis.health import Health, health_of
 from hockney.report.document import Block, Column, Item, Section, Table, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
 from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block, square_json
+from hockney.report.documents.runs import verdict_text
 from hockney.report.documents.tables import TableKind
 from hockney.report.findings import check_name, title_of
 from hockney.results.runs import Run
@@ -64,10 +66,22 @@ def drain_lines(health: Health) -> list[str]:
 def undrained(health: Health) -> str:
     """What else is wrong or unclear, which drains no host; empty if nothing is."""
     drained = bad_hosts(health)
-    others = [each for each in health.findings if each.facts.get("host") not in drained or "other" in each.facts]
-    titles = [title_of(each) for each in others]
+    return _titles(
+        health, [each for each in health.findings if each.facts.get("host") not in drained or "other" in each.facts]
+    )
+
+
+def health_line(health: Health, run: Run) -> str:
+    """`run 7: n3 is slow; 28 of 28 pairs of 8 hosts measured`."""
+    known = health.matrices
+    verdict = _titles(health, health.findings) if not health.is_clear else verdict_text(0, is_clear=True)
+    hosts = counted(len(known.hosts), "host")
+    return f"{run.name}: {verdict}; {known.measured:,} of {counted(known.pairs, 'pair')} of {hosts} measured"
+
+
+def _titles(health: Health, findings: Iterable[Finding]) -> str:
     gaps = [f"{check_name(gap)}: {gap.reason.value}" for gap in health.not_checked]
-    return "; ".join(dict.fromkeys([*titles, *gaps]))
+    return "; ".join(dict.fromkeys([*map(title_of, findings), *gaps]))
 
 
 def health_document(health: Health, run: Run) -> Iterator[Block]:
@@ -81,8 +95,8 @@ def health_document(health: Health, run: Run) -> Iterator[Block]:
         yield from map(pair_block, host_values(health))
     if len(known.hosts) > _FIGURES_MAX:
         yield _slowest(health)
-    count = f"Findings: {len(health.findings)}"
-    yield Title(count if health.findings or health.not_checked else "No fault found")
+    count = len(health.findings)
+    yield Title(f"Findings: {count}" if count else verdict_text(0, is_clear=health.is_clear).capitalize())
     yield from (finding_bullet([finding]) for finding in health.findings)
     if health.not_checked:
         yield Title("Not checked")

@@ -132,7 +132,9 @@ def _machines(history: History) -> str:
 
 
 def _states(history: History) -> str:
-    states = Counter(track.state for track in history.tracks).most_common()
+    states = Counter(track.state for track in history.tracks if not track.point.hosts).most_common()
+    if not states:
+        return ""
     named = "; ".join(f"{state} ({count} series)" if len(states) > 1 else state for state, count in states[:2])
     elsewhere = sum(track.elsewhere for track in history.tracks)
     figures = elsewhere + sum(len(track.runs) for track in history.tracks)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Sentence, records
 from hockney.results.store import RunSummary, accepted_of
-from hockney.units import format_duration_s, local_time, printable
+from hockney.units import counted, format_duration_s, local_time, printable
 
 _COLUMNS: dict[Column, Callable[[RunSummary], str]] = {
     Column("run", right=True, tone="strong"): lambda run: str(run.id),
     Column("label"): lambda run: run.label or "",
     Column("suite"): lambda run: run.suite,
     Column("started"): lambda run: local_time(run.started_unix_s),
-    Column("status"): lambda run: run.ending,
+    Column("status"): lambda run: run.ending + (f": {verdict_text(**run.verdict)}" if run.verdict else ""),
     Column("points", right=True): lambda run: f"{run.measured}/{run.planned}",
     Column("measured", right=True): lambda run: (
         format_duration_s(run.measured_least_s) + " or more" * (run.measured_s is None)
@@ -32,6 +32,11 @@ def runs_document(stored: Sequence[RunSummary]) -> Iterator[Block]:
             yield Sentence(accepted_sentence(accepted))
     else:
         yield Sentence(f"There are no runs yet: {typed('quick')} makes one.")
+
+
+def verdict_text(findings: int, *, is_clear: bool) -> str:
+    """The result of a health run: `2 findings`, `no fault found`, or `inconclusive`."""
+    return counted(findings, "finding") if findings else "no fault found" if is_clear else "inconclusive"
 
 
 def accepted_sentence(run: RunSummary) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hockney.results.store.opening import default_path
 from hockney.results.store.rows import (
+    VERDICT,
     MeasurementSummary,
     RunSummary,
     StoredPoint,
@@ -14,6 +15,7 @@ from hockney.results.store.rows import (
 from hockney.results.store.store import Store
 
 __all__ = [
+    "VERDICT",
     "MeasurementSummary",
     "RunSummary",
     "Store",

@@ -33,6 +33,8 @@ Row = Mapping[str, Any]
 
 ACCEPTED = "accepted"
 """In the facts of a run: each time that it was accepted as the baseline."""
+VERDICT = "health_verdict"
+"""In the facts of a health run: how many `findings` it has; of none, whether all `is_clear`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class RunSummary:
     `planned` counts the points that were not skipped, `measured` those of them with at least one measurement.
     `measured_least_s` is how long it was measured in total, up to its last write. `accepted`: who accepted it as the
     baseline last (`by`, `at_unix_s`), the run that it replaced and the one that replaced it (`replaces`,
-    `replaced_by`); None: nobody did.
+    `replaced_by`); None: nobody did. `verdict`: VERDICT of a health run.
     """
 
     id: int
@@ -58,6 +60,7 @@ class RunSummary:
     points: Mapping[PointStatus, int]
     measured: int
     accepted: Mapping[str, Any] | None = None
+    verdict: Mapping[str, Any] | None = None
 
     @property
     def planned(self) -> int:
@@ -172,16 +175,17 @@ def run_summary(row: Row, status: RunStatus, points: Sequence[Row]) -> RunSummar
         transports=tuple(sorted({each["transport"] for each in points})),
         points=Counter(PointStatus(each["status"]) for each in points),
         measured=sum(each["measurement_ids"] > 0 and each["status"] != PointStatus.SKIPPED.value for each in points),
-        accepted=acceptance(row),
+        accepted=last_fact(row, ACCEPTED),
+        verdict=last_fact(row, VERDICT),
     )
 
 
-def acceptance(row: Row) -> Mapping[str, Any] | None:
-    """The last acceptance of a run as the baseline."""
-    if f'"{ACCEPTED}"' not in row["facts"]:  # seldom: facts are long
+def last_fact(row: Row, name: str) -> Mapping[str, Any] | None:
+    """The last of a list in the facts of a run; None without one."""
+    if f'"{name}"' not in row["facts"]:  # seldom: facts are long
         return None
-    accepted: Sequence[Mapping[str, Any]] = json.loads(row["facts"]).get(ACCEPTED) or [{}]
-    return accepted[-1] or None
+    known: Sequence[Mapping[str, Any]] = json.loads(row["facts"]).get(name) or [{}]
+    return known[-1] or None
 
 
 def accepted_of(runs: Iterable[RunSummary]) -> RunSummary | None:

@@ -20,7 +20,11 @@ for path in /sys/class/net/*; do
     [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
     name=${path##*/}
     address=$(ip -o address show dev "$name" scope global 2>/dev/null | sed -n 's/.* inet6* \([0-9a-f.:]*\).*/\1/p;q')
-    [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") $(cat "$path/speed" 2>/dev/null || echo -1) $address"
+    speed=
+    for real in "$path"/device "$path"/lower_*/device "$path"/lower_*/lower_*/device; do # a virtual one makes its speed up
+        [ ! -e "$real" ] || speed=$(cat "$path/speed" 2>/dev/null)
+    done
+    [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") ${speed:--1} $address"
 done
 for path in /sys/class/net/*/carrier_changes /sys/class/net/*/statistics/[rt]x_errors \
     /sys/class/infiniband/*/ports/*/counters/link_downed /sys/class/infiniband/*/ports/*/counters/*_errors; do

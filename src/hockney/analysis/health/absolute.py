@@ -1,0 +1,84 @@
+"""Hosts that are slow by themselves, whatever the others reach: less than half of what the interface carries, or than
+a limit of the user's.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
+from hockney.analysis.health.differences import used_interface
+from hockney.analysis.health.matrices import Matrices
+from hockney.analysis.health.readable import readable
+from hockney.analysis.repeat import longer_health
+from hockney.errors import Fix
+from hockney.model import FROM, TO
+from hockney.results.runs import Run
+from hockney.units import ordinal
+from hockney.worker.hosts import Host, fold_hosts
+
+EXPECTED = "expected"  # in the stored plan: the tables of an expectation file
+SHARE = 0.5  # of what the interface carries: what is certainly below it is a fault
+_FLOW_BITS_PER_S = 1e10  # one flow reaches that on any CPU of today; how much more depends on the CPU
+_PAIRS_ENOUGH = 6  # all below a limit, without an interval: by chance once in 64
+
+
+def below_interfaces(
+    known: Matrices, hosts: Sequence[Mapping[str, Any]], interface: str | None, spared: Collection[str]
+) -> Iterator[Finding]:
+    """A finding for each kind of interface: hosts of which no pair, sending or receiving, reaches its share of it.
+
+    `hosts`: the facts of each. Of a pair the slower interface counts, and none without a speed, as virtual ones are.
+    """
+    used = {host["name"]: used_interface(host, interface) or {} for host in hosts}
+    bits_per_s = {name: each["bits_per_s"] for name, each in used.items() if each.get("bits_per_s")}
+    kinds: dict[tuple[str, int], dict[str, list[float]]] = {}
+    for number, name in enumerate(known.hosts):
+        rates = []
+        for pair, rate in known.bytes_per_s.items():
+            speeds = [bits_per_s.get(known.hosts[end], 0) for end in pair]
+            if number in pair and all(speeds):
+                rates.append((rate, SHARE * min(*speeds, _FLOW_BITS_PER_S) / 8))
+        is_certain = len(rates) >= _PAIRS_ENOUGH or any(rate.high is not None and rate.high < most for rate, most in rates)
+        if rates and is_certain and name not in spared and all(rate.value < most for rate, most in rates):
+            kind = used[name]["name"], bits_per_s[name]
+            kinds.setdefault(kind, {})[name] = [rate.value for rate, _ in rates]
+    for (device, speed), of_hosts in kinds.items():
+        rate = statistics.median(value for values in of_hosts.values() for value in values)
+        facts = {"hosts": list(of_hosts), "names": fold_hosts(map(Host, of_hosts)), "interface": device}
+        facts |= {"rate_bytes_per_s": rate, "speed_bytes_per_s": speed / 8, "of_speed_share": 8 * rate / speed}
+        yield Finding("below interface", Subject(), facts, "", Fix("inspect speed"), speed / 8 / rate - 1)
+
+
+def expectations_of(run: Run) -> tuple[list[Finding], list[NotChecked], set[str]]:
+    """The limits of the user's that hosts miss, those that are inconclusive, and the hosts with a limit of the rate."""
+    from hockney.analysis.compare.expect import Expectation, LimitReason, Outcome, judge_hosts  # it needs the series of this room
+
+    found, gaps, limited = list[Finding](), list[NotChecked](), set[str]()
+    for number, table in enumerate(readable(Expectation, run.info.plan, EXPECTED), start=1):
+        for limit in judge_hosts(run, number, table):
+            place, is_rate = f"the {ordinal(number)} [[expect]]", limit.what == "bandwidth"
+            if limit.point is None:
+                facts: dict[str, Any] = {"place": place, "names": ", ".join(table.hosts)}
+                gaps.append(NotChecked(Absence.NOT_MEASURED, limit.what, "no such host", facts))
+                continue
+            ((end, host),) = limit.point.options
+            limited |= {host} if is_rate else set()
+            if limit.outcome is Outcome.INCONCLUSIVE:
+                facts = {"place": place, "host": host}
+                gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, limit.what, "near limit", facts, longer_health(run.info)))
+            elif limit.outcome is Outcome.MISSED and limit.figure is not None:
+                time, rate = limit.figure.time, limit.figure.bytes_per_s
+                facts = {"host": host, "place": place}
+                if is_rate and rate is not None:
+                    facts |= {"way": {FROM: "sends", TO: "receives"}[end], "rate_bytes_per_s": rate.value}
+                    facts |= {"limit_bytes_per_s": limit.limit}
+                    effect = limit.limit / rate.value - 1
+                else:
+                    facts |= {"way": "answers", "time_ns": time.value, "limit_ns": limit.limit}
+                    effect = time.value / limit.limit - 1
+                fix = Fix("inspect interface" if is_rate else "inspect latency")
+                found.append(Finding("missed limit", Subject(), facts, "", fix, effect))
+    return found, gaps, limited
