@@ -66,6 +66,46 @@ def test_planted_faults_among_eight_are_named(eight: Bed, tmp_path: Path, kind: 
     assert code == (1 if planted.named else 0)
 
 
+LIMIT = """
+[[expect]]
+hosts = "n*"
+pattern = "flows"
+transports = "tcp"
+bandwidth = ">= 5 MB/s"
+"""
+
+
+def test_all_hosts_below_their_interfaces_and_one_that_got_slower(four: Bed, tmp_path: Path) -> None:
+    """All cables carry 100 Mbit/s, and the interfaces say ten times more, unless a limit of the user's counts instead."""
+    plant(four, Planted())
+    device, store = tmp_path / "eth0", tmp_path / "r.db"
+    (device / "device").mkdir(parents=True)
+    (device / "mtu").write_text("1500\n")
+    (device / "speed").write_text("1000\n")
+    (tmp_path / "limits.toml").write_text(LIMIT)
+    for name in four.names:
+        assert four.run(name, ["mount", "--bind", str(device), "/sys/class/net/eth0"]).returncode == 0
+    try:
+        code, all_slow = health(four, store, "--time", "20s")
+        limited, within = health(four, store, "--time", "20s", "--expect", str(tmp_path / "limits.toml"))
+        plant(four, Planted({"n3": Host(RATE_MBIT / 4)}))
+        words = ("--max-slowdown", "50%", "--time", "30s", "--json")
+        checked = json.loads(hockney(four, store, "check", "--baseline", "2", *words, codes=(1,)).stdout)
+    finally:
+        for name in four.names:
+            four.run(name, ["umount", "/sys/class/net/eth0"])
+    (finding,) = all_slow["findings"]
+    assert (code, finding["code"], finding["facts"]["names"]) == (1, "below interface", "n[1-4]")
+    assert finding["facts"]["of_speed_share"] == pytest.approx(0.095, rel=0.1)
+    assert (limited, within["findings"]) == (0, [])
+    slower = [each["point"]["options"] for each in checked["series"] if each["verdict"] == "slower"]
+    assert {"from": "n3", "to": "n1"} in slower
+    assert not [of for of in slower if "n3" not in of.values()]
+    listed = json.loads(hockney(four, store, "runs", "--json").stdout)["runs"]
+    assert [run["health"]["findings"] for run in listed] == [1, 0, 1]
+    assert "flows from=n3" in hockney(four, store, "compare", "1", "3").stdout
+
+
 AHEAD = r"""
 #define _GNU_SOURCE
 #include <sys/syscall.h>

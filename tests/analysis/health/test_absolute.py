@@ -105,7 +105,7 @@ def test_a_limit_of_the_latency_and_one_that_no_interval_decides(tmp_path: Path)
     ]
     assert [(each.why, each.facts["place"]) for each in health.not_checked] == [("no such host", "the 2nd [[expect]]")]
     near = of_limits(tmp_path, {"hosts": ["n1"], "bandwidth": RATE}, scatter=0.05)
-    assert {(each.why, each.facts["host"]) for each in near.not_checked} == {("near limit", "n1")}
+    assert {(each.why, each.facts["names"]) for each in near.not_checked} == {("near limit", "n1")}
     assert near.findings == ()
 
 

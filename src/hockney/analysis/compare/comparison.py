@@ -75,7 +75,7 @@ def compare_runs(
         infos = runs[0].info, runs[1].info
         listed = series_of(runs[0]), series_of(runs[1])
         are_ends = any(series.point.hosts for of_run in listed for series in of_run)
-        states = [{}, {}] if are_ends else states_together(*runs)
+        states: list[dict[int, State]] = [{}, {}] if are_ends else states_together(*runs)
         pair_names = names_of_pair(*infos)
         margin = margin or (1.0 if pair_names is None else MARGIN_OF_PAIRS)
         names = pair_names or renamed(*({series.point.transport for series in run.series} for run in runs))

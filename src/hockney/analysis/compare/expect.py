@@ -63,11 +63,13 @@ def _known_class(value: str) -> str:
     return value
 
 
+def _names(word: str) -> list[str]:
+    """The names or patterns of hosts that a word means: `n[1-2]` two, `gpu*` itself."""
+    return [word] if {*word} & {*"*?"} else [host.name for host in parse_hosts(word)]
+
+
 def _host_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    for word in words:
-        if not {*word} & {*"*?"}:
-            parsed(parse_hosts, word)
-    return words
+    return tuple(name for word in words for name in parsed(_names, word))
 
 
 class Expectation(BaseModel):
@@ -93,7 +95,6 @@ class Expectation(BaseModel):
     bandwidth_bytes_per_s: Annotated[float | None, _limit(">=", parse_rate_bytes_per_s, "2 GB/s")] = Field(
         default=None, alias="bandwidth"
     )
-
 
     @property
     def limits(self) -> list[tuple[str, float]]:
@@ -222,9 +223,10 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
     """Every limit at every point that it is for, in the order of the file."""
     judged: list[Judged] = []
     tables = enumerate(expectations.expect, start=1)
+    ends = series_of(run) if any(table.hosts for table in expectations.expect) else ()
     for number, table, options_of in ((*each, options) for each in tables for options in each_of(each[1].options)):
         if table.hosts:
-            judged += judge_hosts(run, number, table)
+            judged += judge_hosts(ends, number, table)
             continue
         pattern = catalogue.pattern(table.pattern)
         options = as_pairs(pattern, options_of)
@@ -250,29 +252,23 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
     return judged
 
 
-def judge_hosts(run: Run, number: int, table: Expectation) -> list[Judged]:
-    """The limits of a table of hosts, the first, second …, at each of them in a health run."""
+def judge_hosts(listed: Iterable[Series], number: int, table: Expectation) -> list[Judged]:
+    """The limits of a table of hosts, the first, second …, at each of them; `listed` are the series of a health run."""
     members = [
         series
-        for series in series_of(run)
+        for series in listed
         if series.point.pattern == table.pattern
         and any(matches(word, series.point.transport) for word in table.transports)
         and len(series.point.hosts) == 1
-        and any(_is_named(series.point.hosts[0], word) for word in table.hosts)
+        and any(fnmatchcase(series.point.hosts[0], name) for name in table.hosts)
     ]
     judged: list[Judged] = []
     for what, limit in table.limits:
         place = f"the {ordinal(number)} [[expect]]", f"{table.pattern} of {', '.join(table.hosts)}"
         none = Judged(*place, what, limit, Outcome.INCONCLUSIVE, table, reason=LimitReason.NO_SERIES)
-        judged += [
-            _judged(replace(none, subject=str(each.point)), each.point, each, run.launches, 1) for each in members
-        ] or [none]
+        of_each = [(replace(none, subject=str(each.point)), each) for each in members]
+        judged += [_judged(own, each.point, each, each.run.launches, 1) for own, each in of_each] or [none]
     return judged
-
-
-def _is_named(host: str, word: str) -> bool:
-    is_pattern = bool({*word} & {*"*?"})
-    return fnmatchcase(host, word) if is_pattern else any(host == each.name for each in parse_hosts(word))
 
 
 def _subject(table: Expectation, asked: Point, point: Point | None = None) -> str:

@@ -5,11 +5,12 @@ a limit of the user's.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health.differences import used_interface
+from hockney.analysis.health.ends import series_of
 from hockney.analysis.health.matrices import Matrices
 from hockney.analysis.health.readable import readable
 from hockney.analysis.repeat import longer_health
@@ -47,38 +48,43 @@ def below_interfaces(
             kinds.setdefault(kind, {})[name] = [rate.value for rate, _ in rates]
     for (device, speed), of_hosts in kinds.items():
         rate = statistics.median(value for values in of_hosts.values() for value in values)
-        facts = {"hosts": list(of_hosts), "names": fold_hosts(map(Host, of_hosts)), "interface": device}
+        facts = {"hosts": list(of_hosts), "names": _folded(of_hosts), "interface": device}
         facts |= {"rate_bytes_per_s": rate, "speed_bytes_per_s": speed / 8, "of_speed_share": 8 * rate / speed}
         yield Finding("below interface", Subject(), facts, "", Fix("inspect speed"), speed / 8 / rate - 1)
 
 
 def expectations_of(run: Run) -> tuple[list[Finding], list[NotChecked], set[str]]:
     """The limits of the user's that hosts miss, those that are inconclusive, and the hosts with a limit of the rate."""
-    from hockney.analysis.compare.expect import Expectation, LimitReason, Outcome, judge_hosts  # it needs the series of this room
-
     found, gaps, limited = list[Finding](), list[NotChecked](), set[str]()
+    if EXPECTED not in run.info.plan:
+        return found, gaps, limited
+    from hockney.analysis.compare.expect import Expectation, Outcome, judge_hosts  # which needs this room
+
+    series = series_of(run)
     for number, table in enumerate(readable(Expectation, run.info.plan, EXPECTED), start=1):
-        for limit in judge_hosts(run, number, table):
-            place, is_rate = f"the {ordinal(number)} [[expect]]", limit.what == "bandwidth"
+        unclear: dict[str, list[str]] = {}
+        for limit in judge_hosts(series, number, table):
             if limit.point is None:
-                facts: dict[str, Any] = {"place": place, "names": ", ".join(table.hosts)}
+                facts: dict[str, Any] = {"place": limit.place, "names": _folded(table.hosts)}
                 gaps.append(NotChecked(Absence.NOT_MEASURED, limit.what, "no such host", facts))
                 continue
-            ((end, host),) = limit.point.options
+            ((end, host),), is_rate = limit.point.options, limit.what == "bandwidth"
             limited |= {host} if is_rate else set()
             if limit.outcome is Outcome.INCONCLUSIVE:
-                facts = {"place": place, "host": host}
-                gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, limit.what, "near limit", facts, longer_health(run.info)))
-            elif limit.outcome is Outcome.MISSED and limit.figure is not None:
-                time, rate = limit.figure.time, limit.figure.bytes_per_s
-                facts = {"host": host, "place": place}
-                if is_rate and rate is not None:
-                    facts |= {"way": {FROM: "sends", TO: "receives"}[end], "rate_bytes_per_s": rate.value}
-                    facts |= {"limit_bytes_per_s": limit.limit}
-                    effect = limit.limit / rate.value - 1
-                else:
-                    facts |= {"way": "answers", "time_ns": time.value, "limit_ns": limit.limit}
-                    effect = time.value / limit.limit - 1
-                fix = Fix("inspect interface" if is_rate else "inspect latency")
-                found.append(Finding("missed limit", Subject(), facts, "", fix, effect))
+                unclear.setdefault(limit.what, []).append(host)
+            seen = limit.figure and (limit.figure.bytes_per_s if is_rate else limit.figure.time)
+            if limit.outcome is Outcome.MISSED and seen:
+                facts = {"host": host, "place": limit.place, "way": {TO: "receives"}.get(end, "sends")}
+                keys = ("rate_bytes_per_s", "limit_bytes_per_s") if is_rate else ("time_ns", "limit_ns")
+                facts |= dict(zip(keys, (seen.value, limit.limit), strict=True))
+                ratio, fix = seen.value / limit.limit, "inspect interface" if is_rate else "inspect latency"
+                found.append(Finding("missed limit", Subject(), facts, "", Fix(fix), max(ratio, 1 / ratio) - 1))
+        for what, hosts in unclear.items():
+            facts = {"place": f"the {ordinal(number)} [[expect]]", "names": _folded(dict.fromkeys(hosts))}
+            how = longer_health(run.info)
+            gaps.append(NotChecked(Absence.INSUFFICIENT_DATA, what, "near limit", facts, how))
     return found, gaps, limited
+
+
+def _folded(hosts: Iterable[str]) -> str:
+    return fold_hosts(map(Host, hosts))

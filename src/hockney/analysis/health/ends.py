@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health.matrices import LATENCY, RATE, SUITE, directed, hosts_of, pair_times
-from hockney.model import FROM, TO, Measurement, Point, PointStatus
+from hockney.model import FROM, TO, Point, PointStatus
 from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary, StoredPoint
 from hockney.stats import UNKNOWN
@@ -20,16 +20,17 @@ from hockney.stats.shift import LAUNCHES_MIN
 LINKS_MAX = 64
 """Hosts: of more, only they are compared, not their links."""
 _Measured = tuple[MeasurementSummary, int]  # with the number of its unit
+_Options = tuple[tuple[str, str], ...]
 
 
 class EndSeries(Series):
-    """A host, or the link of two. A unit is a partner of the host, or a measurement of the link."""
+    """A host, or the link of two. Its unit is a partner, of a link or of three hosts or fewer a measurement."""
 
     def __init__(self, run: Run, point: Point, of_round: Series, measured: Sequence[_Measured]) -> None:
         status = PointStatus.PRECISE if measured else of_round.status
         super().__init__(run, StoredPoint(-1, point, status, None if measured else of_round.reason))
         self.pairs = [(each, UNKNOWN) for each, _ in measured]
-        self.numbered: dict[int, Measurement] = {}  # samples are of whole rounds
+        self.numbered = {}  # samples are of whole rounds
         self._units = {each.id: unit for each, unit in measured}
 
     def unit_of(self, measurement: MeasurementSummary) -> int:
@@ -40,14 +41,14 @@ class EndSeries(Series):
 def series_of(run: Run) -> Sequence[Series]:
     """The series by which a run is compared: its own, of a health run those of its hosts and links.
 
-    Of three hosts only links, as each host meets too few; hosts alone if not all rounds were reached.
+    Links only if all rounds were reached, and of LINKS_MAX hosts or fewer.
     """
     if run.info.suite != SUITE:
         return run.series
     hosts = hosts_of(run)
     rounds = [series for series in run.series if series.point.pattern in (LATENCY, RATE)]
     are_all = all(series.counts or series.status is PointStatus.FAILED for series in rounds)
-    with_links, with_hosts = are_all and len(hosts) <= LINKS_MAX, len(hosts) > LAUNCHES_MIN
+    has_links, has_partners = are_all and len(hosts) <= LINKS_MAX, len(hosts) > LAUNCHES_MIN
     found: dict[Point, tuple[Series, list[_Measured]]] = {}
     for series in rounds:
         known, size = {each.id: each for each, _ in series.pairs}, series.point.bytes
@@ -58,11 +59,13 @@ def series_of(run: Run) -> Sequence[Series]:
             times = {"median_ns": time_ns, "min_ns": time_ns, "max_ns": time_ns}
             of_pair[pair].append(known[number]._replace(**times, definition=definition, counters={}))
         for (a, b), measured in of_pair.items():
-            ends = {(FROM, a): b, (TO if series.point.pattern == RATE else FROM, b): a} if with_hosts else {}
-            partners = {((name, hosts[host]),): partner for (name, host), partner in ends.items()}
-            link = {((FROM, hosts[a]), (TO, hosts[b])): None} if with_links else {}
-            for options, partner in {**partners, **link}.items():
+            back = TO if series.point.pattern == RATE else FROM
+            units: dict[_Options, int | None] = {((FROM, hosts[a]),): b, ((back, hosts[b]),): a}
+            if has_links:
+                units[(FROM, hosts[a]), (TO, hosts[b])] = None
+            for options, partner in units.items():
                 point = Point(series.point.transport, series.point.pattern, 2, size, options)
-                units = [(each, each.id if partner is None else partner) for each in measured]
-                found.setdefault(point, (series, []))[1].extend(units)
+                is_one = partner is None or not has_partners
+                of_point = [(each, each.id if is_one else partner) for each in measured]
+                found.setdefault(point, (series, []))[1].extend(of_point)
     return [EndSeries(run, point, of_round, of_point) for point, (of_round, of_point) in found.items()]

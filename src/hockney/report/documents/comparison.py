@@ -306,12 +306,11 @@ def notes(comparison: Comparison, *, everything: bool = False, more: str = "--js
 
 def caution(comparison: Comparison) -> str | None:
     """A warning that drift of the machine may explain the changes; None if that is unlikely."""
-    if comparison.interleaved or not (comparison.has_no_cause or comparison.drifting):
+    if comparison.interleaved or comparison.is_of_hosts or not (comparison.has_no_cause or comparison.drifting):
         return None
     sleeping = ", ".join(comparison.drifting)
     why = "No known cause" if comparison.has_no_cause else f"Ranks sleep while they wait on {sleeping}"
-    # Hockney cannot measure an import again, nor hosts in alternation.
-    is_measured = not (comparison.is_of_hosts or any(info.is_imported for info in comparison.infos))
+    is_measured = not any(info.is_imported for info in comparison.infos)  # hockney cannot measure an import again
     confirm = f" To confirm, measure with --interleave ({typed('compare', '--help')})." if is_measured else ""
     return f"{why}: it may be drift.{confirm}"
 
