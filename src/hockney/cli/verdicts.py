@@ -181,7 +181,9 @@ def check_expectations(
     if reference is None:
         if of_hosts := [number for number, table in enumerate(expectations.expect, start=1) if table.hosts]:
             place = f"the {ordinal(of_hosts[0])} [[expect]] of {path}"
-            raise UsageError(f"{place} is for hosts: measure them with", argv=("hockney", "health", "--expect", str(path)))
+            raise UsageError(
+                f"{place} is for hosts: measure them with", argv=("hockney", "health", "--expect", str(path))
+            )
         with measuring("check", store, catalogue, quiet=quiet) as lab:
             run_id, judged = measure_expectations(expectations, lab, time_s=time_s)
             sampled_s = _sampled_s(Run(lab.store, run_id))

@@ -202,7 +202,10 @@ def usable_baseline(store: Store, base_id: int) -> tuple[StoredRun, list[StoredP
         raise UsageError(f"run {base_id} can't be a baseline: none of its points has samples")
     made = len({launch.index for launch in stored.launches.values()})
     if stored.info.suite == SUITE:
-        if all(len({series.unit_of(each) for each, _ in series.pairs}) < LAUNCHES_MIN for series in series_of(Run(store, base_id))):
+        if all(
+            len({series.unit_of(each) for each, _ in series.pairs}) < LAUNCHES_MIN
+            for series in series_of(Run(store, base_id))
+        ):
             why = f"it has fewer than {LAUNCHES_MIN} measurements of every host and link"
             raise UsageError(f"run {base_id} can't be a baseline: {why}", fix=longer_health(stored.info))
     elif made < LAUNCHES_MIN:

@@ -121,6 +121,6 @@ def known_host(name: str, **more: Any) -> dict[str, Any]:
         "libraries": {"mpi@mpich": "4.0"},
         "clock_offset_s": 0.0,
         "clock_error_s": 0.01,
-        "interfaces": [{"name": "eth0", "mtu_bytes": 1500, "bits_per_s": 10**10, "address": "10.0.0.1"}],
+        "interfaces": [{"name": "eth0", "mtu_bytes": 1500, "bits_per_s": 10**9, "address": "10.0.0.1"}],
         **more,
     }

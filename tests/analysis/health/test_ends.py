@@ -40,7 +40,9 @@ def every(pairs: list[Pair], rate: float) -> dict[Pair, float]:
 def test_runs_of_the_same_network_do_not_differ(tmp_path: Path) -> None:
     comparison = compared(tmp_path / "r.db", base={(1, 2): 0.5}, rates={(1, 2): 0.5})
     assert len(comparison.changes) == 6 + 6 + 6 + 30 + 15  # sending, receiving and waiting hosts, links both ways
-    assert of_verdict(comparison, Verdict.SAME) == {(each.point.pattern, each.point.options) for each in comparison.changes}
+    assert of_verdict(comparison, Verdict.SAME) == {
+        (each.point.pattern, each.point.options) for each in comparison.changes
+    }
 
 
 def test_the_host_and_the_links_that_got_slower_are_named_and_no_others(tmp_path: Path) -> None:
@@ -61,7 +63,9 @@ def test_all_hosts_at_half_rate_are_slower_and_not_adrift(tmp_path: Path) -> Non
     assert {pattern for pattern, _ in of_verdict(comparison, Verdict.SAME)} == {"rounds"}
 
 
-@pytest.mark.parametrize(("run", "kinds"), [({"unmeasured": (1,)}, {1}), ({"hosts": 3}, {1, 2}), ({"hosts": 2}, {1, 2})])
+@pytest.mark.parametrize(
+    ("run", "kinds"), [({"unmeasured": (1,)}, {1}), ({"hosts": 3}, {1, 2}), ({"hosts": 2}, {1, 2})]
+)
 def test_links_are_compared_where_all_rounds_were_reached(
     tmp_path: Path, run: dict[str, object], kinds: set[int]
 ) -> None:
@@ -95,7 +99,9 @@ def test_the_screen_has_few_rows_and_no_machine_state(tmp_path: Path) -> None:
     lines = ended.stdout.splitlines()
     (slower,) = [line for line in lines if line.endswith("slower")]
     assert slower.startswith("flows from=n3 to=n5 on tcp, 16 KiB")
-    assert any(line.startswith("flows of 29 links on tcp, 16 KiB ") and line.endswith("no difference") for line in lines)
+    assert any(
+        line.startswith("flows of 29 links on tcp, 16 KiB ") and line.endswith("no difference") for line in lines
+    )
     assert any(line.startswith("flows to 6 hosts on tcp, 16 KiB ") for line in lines)
     assert len(lines) <= 10
     assert "launch" not in ended.stdout
@@ -110,4 +116,5 @@ def test_a_run_without_measurements_of_hosts_is_no_baseline(tmp_path: Path) -> N
         usable_baseline(store, 2)
         with pytest.raises(UsageError, match="run 1 can't be a baseline: it has fewer than 3 measurements") as refused:
             usable_baseline(store, 1)
-    assert "health --hosts 'n[1-4]' --time 10m" in str(refused.value.__dict__)
+    assert refused.value.fix is not None
+    assert refused.value.fix.argv == ("hockney", "health", "--hosts", "n[1-4]", "--time", "10m")

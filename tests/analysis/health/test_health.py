@@ -295,7 +295,7 @@ def test_differences_between_hosts(made: MakeHealth) -> None:
         "cpu": "Other CPU",
         "congestion": "bbr",
         "libraries": {"mpi@mpich": "4.1"},
-        "interfaces": [{"name": "eth0", "mtu_bytes": 9000, "bits_per_s": 10**9, "address": "10.0.0.3"}],
+        "interfaces": [{"name": "eth0", "mtu_bytes": 9000, "bits_per_s": 25 * 10**8, "address": "10.0.0.3"}],
     }
     hosts = [known_host("n1"), known_host("n2"), known_host("n3", **odd)]
     facts = {finding.facts["property"]: finding.facts for finding in made(3, known=hosts).findings}
@@ -365,7 +365,7 @@ def test_a_comparison_of_clocks_goes_before_what_logins_show(made: MakeHealth) -
 
 
 def interfaces(*listed: tuple[str, int, str | None]) -> list[dict[str, Any]]:
-    return [{"name": name, "mtu_bytes": mtu, "bits_per_s": 10**10, "address": address} for name, mtu, address in listed]
+    return [{"name": name, "mtu_bytes": mtu, "bits_per_s": 10**9, "address": address} for name, mtu, address in listed]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,9 @@ def history_of(store: Store, words: Sequence[str] = (), label: str | None = None
     for word in words:
         if not any(selects([word], point) for point in points):
             raise unknown(
-                "pattern, size or host in these runs", word, sorted({each for of in points for each in (of.pattern, *of.hosts)})
+                "pattern, size or host in these runs",
+                word,
+                sorted({each for of in points for each in (of.pattern, *of.hosts)}),
             )
     if not made.tracks and not words:
         raise HockneyError("no series of these runs was measured in one machine state: measure it for longer")

@@ -15,7 +15,7 @@ from hockney.analysis.health.matrices import Matrices
 from hockney.analysis.health.readable import readable
 from hockney.analysis.repeat import longer_health
 from hockney.errors import Fix
-from hockney.model import FROM, TO
+from hockney.model import TO
 from hockney.results.runs import Run
 from hockney.units import ordinal
 from hockney.worker.hosts import Host, fold_hosts
@@ -31,21 +31,22 @@ def below_interfaces(
 ) -> Iterator[Finding]:
     """A finding for each kind of interface: hosts of which no pair, sending or receiving, reaches its share of it.
 
-    `hosts`: the facts of each. Of a pair the slower interface counts, and none without a speed, as virtual ones are.
+    `hosts`: the facts of each. Pairs with a slower interface do not count, nor those without a speed, as virtual ones.
     """
     used = {host["name"]: used_interface(host, interface) or {} for host in hosts}
     bits_per_s = {name: each["bits_per_s"] for name, each in used.items() if each.get("bits_per_s")}
     kinds: dict[tuple[str, int], dict[str, list[float]]] = {}
     for number, name in enumerate(known.hosts):
-        rates = []
-        for pair, rate in known.bytes_per_s.items():
-            speeds = [bits_per_s.get(known.hosts[end], 0) for end in pair]
-            if number in pair and all(speeds):
-                rates.append((rate, SHARE * min(*speeds, _FLOW_BITS_PER_S) / 8))
-        is_certain = len(rates) >= _PAIRS_ENOUGH or any(rate.high is not None and rate.high < most for rate, most in rates)
-        if rates and is_certain and name not in spared and all(rate.value < most for rate, most in rates):
-            kind = used[name]["name"], bits_per_s[name]
-            kinds.setdefault(kind, {})[name] = [rate.value for rate, _ in rates]
+        own = bits_per_s.get(name, 0)
+        most = SHARE * min(own, _FLOW_BITS_PER_S) / 8
+        rates = [
+            rate
+            for pair, rate in known.bytes_per_s.items()
+            if number in pair and own and min(bits_per_s.get(known.hosts[end], 0) for end in pair) == own
+        ]
+        is_certain = len(rates) >= _PAIRS_ENOUGH or any(rate.high is not None and rate.high < most for rate in rates)
+        if is_certain and name not in spared and all(rate.value < most for rate in rates):
+            kinds.setdefault((used[name]["name"], own), {})[name] = [rate.value for rate in rates]
     for (device, speed), of_hosts in kinds.items():
         rate = statistics.median(value for values in of_hosts.values() for value in values)
         facts = {"hosts": list(of_hosts), "names": _folded(of_hosts), "interface": device}

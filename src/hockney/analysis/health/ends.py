@@ -29,7 +29,7 @@ class EndSeries(Series):
     def __init__(self, run: Run, point: Point, of_round: Series, measured: Sequence[_Measured]) -> None:
         status = PointStatus.PRECISE if measured else of_round.status
         super().__init__(run, StoredPoint(-1, point, status, None if measured else of_round.reason))
-        self.pairs = [(each, UNKNOWN) for each, _ in measured]
+        self.pairs = [(each, UNKNOWN) for each, _ in sorted(measured)]  # as they were made
         self.numbered = {}  # samples are of whole rounds
         self._units = {each.id: unit for each, unit in measured}
 
@@ -47,7 +47,8 @@ def series_of(run: Run) -> Sequence[Series]:
         return run.series
     hosts = hosts_of(run)
     rounds = [series for series in run.series if series.point.pattern in (LATENCY, RATE)]
-    are_all = all(series.counts or series.status is PointStatus.FAILED for series in rounds)
+    tried = [series for series in rounds if series.counts or series.status is PointStatus.FAILED]
+    are_all = len({pair for series in tried for pair in directed(series.point)}) == len(hosts) * (len(hosts) - 1)
     has_links, has_partners = are_all and len(hosts) <= LINKS_MAX, len(hosts) > LAUNCHES_MIN
     found: dict[Point, tuple[Series, list[_Measured]]] = {}
     for series in rounds:
