@@ -76,7 +76,7 @@ bandwidth = ">= 5 MB/s"
 
 
 def test_all_hosts_below_their_interfaces_and_one_that_got_slower(four: Bed, tmp_path: Path) -> None:
-    """All cables carry 100 Mbit/s, and the interfaces say ten times more, unless a limit of the user's counts instead."""
+    """All cables carry 100 Mbit/s, and the interfaces say ten times more, if no limit of the user's counts instead."""
     plant(four, Planted())
     device, store = tmp_path / "eth0", tmp_path / "r.db"
     (device / "device").mkdir(parents=True)

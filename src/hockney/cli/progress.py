@@ -55,7 +55,7 @@ class ProgressDisplay(Display):
         self._has_failed: set[Point] = set()
 
     def begun(self, run_id: int, plan: Plan, *, goes_on: bool, precise: int) -> None:
-        """Print the plan; a run that gets more launches has it only once. Of hosts the pairs, and the time that they take."""
+        """Print the plan; a run that gets more launches has it only once. Of hosts the pairs, and their time."""
         self._are_pairs = plan.suite == SUITE
         if self._are_pairs:
             self._run_id, most = run_id, format_duration_s(plan.limits.time_s)

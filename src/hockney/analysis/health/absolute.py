@@ -1,6 +1,4 @@
-"""Hosts that are slow by themselves, whatever the others reach: less than half of what the interface carries, or than
-a limit of the user's.
-"""
+"""Hosts that are slow by themselves: below half of what the interface carries, or below a limit of the user's."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ def below_interfaces(
             kinds.setdefault((used[name]["name"], own), {})[name] = [rate.value for rate in rates]
     for (device, speed), of_hosts in kinds.items():
         rate = statistics.median(value for values in of_hosts.values() for value in values)
-        facts = {"hosts": list(of_hosts), "names": _folded(of_hosts), "interface": device}
+        facts: dict[str, Any] = {"hosts": list(of_hosts), "names": _folded(of_hosts), "interface": device}
         facts |= {"rate_bytes_per_s": rate, "speed_bytes_per_s": speed / 8, "of_speed_share": 8 * rate / speed}
         yield Finding("below interface", Subject(), facts, "", Fix("inspect speed"), speed / 8 / rate - 1)
 

@@ -57,8 +57,11 @@ def series_of(run: Run) -> Sequence[Series]:
         for pair, number, measurement, time_ns in pair_times(series):
             once = measurement.definition.divisor
             definition = replace(measurement.definition, bytes_per_rep=once * size, messages_per_rep=once)
-            times = {"median_ns": time_ns, "min_ns": time_ns, "max_ns": time_ns}
-            of_pair[pair].append(known[number]._replace(**times, definition=definition, counters={}))
+            of_pair[pair].append(
+                known[number]._replace(
+                    median_ns=time_ns, min_ns=time_ns, max_ns=time_ns, definition=definition, counters={}
+                )
+            )
         for (a, b), measured in of_pair.items():
             back = TO if series.point.pattern == RATE else FROM
             units: dict[_Options, int | None] = {((FROM, hosts[a]),): b, ((back, hosts[b]),): a}
@@ -66,7 +69,7 @@ def series_of(run: Run) -> Sequence[Series]:
                 units[(FROM, hosts[a]), (TO, hosts[b])] = None
             for options, partner in units.items():
                 point = Point(series.point.transport, series.point.pattern, 2, size, options)
-                is_one = partner is None or not has_partners
-                of_point = [(each, each.id if is_one else partner) for each in measured]
+                by_partner = partner if has_partners else None
+                of_point = [(each, each.id if by_partner is None else by_partner) for each in measured]
                 found.setdefault(point, (series, []))[1].extend(of_point)
     return [EndSeries(run, point, of_round, of_point) for point, (of_round, of_point) in found.items()]

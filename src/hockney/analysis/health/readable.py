@@ -18,7 +18,7 @@ def readable(kind: type[FactT], facts: Mapping[str, Any], name: str) -> list[Fac
     for each in cast("list[object]", stored) if isinstance(stored, list) else [None]:
         try:
             found.append(adapter.validate_python(each))
-        except ValidationError:
+        except ValidationError:  # noqa: PERF203 - a few facts
             other = f"{name.replace('_', ' ')} of another version, or damaged"
             notice.get()(f"stored runs of health have {other}: what cannot be read is left out")
     return found
