@@ -95,7 +95,7 @@ def test_recorded_runs_of_quick_take_one_line_for_each_range_and_few_more(
     lines = screen(tmp_path, capsys, "1", "2", code=code).splitlines()
     ranges = json.loads(screen(tmp_path, capsys, "1", "2", "--json", code=code))["ranges"]
     assert max(map(len, lines)) <= 100
-    ends = ("slower", "no difference", "inconclusive")
+    ends = ("  slower", "  no difference", "  inconclusive")
     assert sum(line.endswith(ends) for line in lines) == len(ranges)
     assert len(lines) <= len(ranges) + 2 * BUDGET  # of 100 columns
     assert sum(line.startswith("Inconclusive: ") for line in lines) == (launches < 9)

@@ -137,7 +137,7 @@ def test_words_and_labels_select(store: Store) -> None:
     assert selected("pingpong@tcp", "pingpong@shm", "8") == (4, {TCP, SHM})
     assert selected(label="nightly") == (2, {TCP, LARGE, SHM})
     for words in (["pingpnog"], ["pingpong@udp"], ["32"]):
-        with pytest.raises(UsageError, match="unknown pattern or size"):
+        with pytest.raises(UsageError, match="unknown pattern, size or host"):
             history_of(store, words)
     with pytest.raises(UsageError, match="no series of these runs is of pingpong@shm and 64K"):
         history_of(store, ["pingpong@shm", "64K"])
