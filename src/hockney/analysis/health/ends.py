@@ -17,7 +17,7 @@ from hockney.results.store import MeasurementSummary, StoredPoint
 from hockney.stats import UNKNOWN
 from hockney.stats.shift import LAUNCHES_MIN
 
-LINKS_MAX = 64
+LINKS_MAX = 32
 """Hosts: of more, only they are compared, not their links."""
 _Measured = tuple[MeasurementSummary, int]  # with the number of its unit
 _Options = tuple[tuple[str, str], ...]
