@@ -128,18 +128,6 @@ def test_hosts_of_a_repeated_command_are_folded(hosts: str, folded: str) -> None
     assert repeated(f"hockney run ring --hosts {hosts} -n 4", 2).argv[3:7] == ("--hosts", folded, "-n", "4")
 
 
-def test_a_run_of_health_which_has_one_launch_asks_for_all_pairs() -> None:
-    info = make_info(
-        command="hockney health --hosts n[1-2] --label x",
-        suite="health",
-        plan={"hosts": ["n1:1", "n2:1"], "launches": 1, "time_s": 10.0},
-        facts={"traits": {"transports": {"tcp": {}}}},
-    )
-    argv = more_launches(1, info, 6).argv
-    assert argv == ("hockney", "run", "allpairs", "-t", "tcp", "--hosts", "n1,n2", "--launches", "6")
-    assert run.make_context("run", list(argv[2:])).params["launches"] == 6
-
-
 @pytest.mark.parametrize("name", ["--json", "--"])
 def test_a_label_that_begins_like_an_option_is_one_word(name: str) -> None:
     fix = repeated(f"hockney run pingpong --label {name} -t shm", 2)

@@ -134,8 +134,6 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
         if any(word.partition("=")[0] == "--expect" for word in words):
             return Fix("set launches", tuple(words), facts, info.facts)
         words = [] if twin is None or twin.suite != info.suite else _words(twin.command)
-    elif info.suite == "health":
-        return longer_health(info)
     elif launches <= planned or INTERLEAVED in info.plan:
         return resume(run, info)
     if words[:2] == ["hockney", "quick"]:
