@@ -18,7 +18,6 @@ from tests.cli.support import Cli
 from hockney.analysis.repeat import EARLY, INTERLEAVED, alternate, more_launches, more_pairs, new_baseline, resume
 from hockney.cli import execute
 from hockney.cli.commands import hockney
-from hockney.cli.run import run
 from hockney.errors import Fix
 from hockney.report.commands import command_line, fix_text, named_store, typed
 

@@ -15,6 +15,7 @@ from hockney.analysis.repeat import longer_health
 from hockney.errors import Fix
 from hockney.model import TO
 from hockney.results.runs import Run
+from hockney.stats.interval import Interval
 from hockney.units import ordinal
 from hockney.worker.hosts import Host, fold_hosts
 
@@ -33,23 +34,27 @@ def below_interfaces(
     """
     used = {host["name"]: used_interface(host, interface) or {} for host in hosts}
     bits_per_s = {name: each["bits_per_s"] for name, each in used.items() if each.get("bits_per_s")}
+    rates: dict[str, list[Interval]] = {}
+    for pair, rate in known.bytes_per_s.items():
+        speeds = {name: bits_per_s.get(name, 0) for name in (known.hosts[end] for end in pair)}
+        for name, own in speeds.items():
+            if own and own == min(speeds.values()):
+                rates.setdefault(name, []).append(rate)
     kinds: dict[tuple[str, int], dict[str, list[float]]] = {}
-    for number, name in enumerate(known.hosts):
-        own = bits_per_s.get(name, 0)
-        most = SHARE * min(own, _FLOW_BITS_PER_S) / 8
-        rates = [
-            rate
-            for pair, rate in known.bytes_per_s.items()
-            if number in pair and own and min(bits_per_s.get(known.hosts[end], 0) for end in pair) == own
-        ]
-        is_certain = len(rates) >= _PAIRS_ENOUGH or any(rate.high is not None and rate.high < most for rate in rates)
-        if is_certain and name not in spared and all(rate.value < most for rate in rates):
-            kinds.setdefault((used[name]["name"], own), {})[name] = [rate.value for rate in rates]
-    for (device, speed), of_hosts in kinds.items():
-        rate = statistics.median(value for values in of_hosts.values() for value in values)
-        facts: dict[str, Any] = {"hosts": list(of_hosts), "names": _folded(of_hosts), "interface": device}
-        facts |= {"rate_bytes_per_s": rate, "speed_bytes_per_s": speed / 8, "of_speed_share": 8 * rate / speed}
-        yield Finding("below interface", Subject(), facts, "", Fix("inspect speed"), speed / 8 / rate - 1)
+    for name, of_host in rates.items():
+        most = SHARE * min(bits_per_s[name], _FLOW_BITS_PER_S) / 8
+        is_certain = len(of_host) >= _PAIRS_ENOUGH or any(
+            rate.high is not None and rate.high < most for rate in of_host
+        )
+        if is_certain and name not in spared and all(rate.value < most for rate in of_host):
+            kinds.setdefault((used[name]["name"], bits_per_s[name]), {})[name] = [rate.value for rate in of_host]
+    for (device, speed), of_kind in kinds.items():
+        rate_bytes_per_s = statistics.median(value for values in of_kind.values() for value in values)
+        of_hosts = [name for name in known.hosts if name in of_kind]
+        facts: dict[str, Any] = {"hosts": of_hosts, "names": _folded(of_hosts), "interface": device}
+        share = 8 * rate_bytes_per_s / speed
+        facts |= {"rate_bytes_per_s": rate_bytes_per_s, "speed_bytes_per_s": speed / 8, "of_speed_share": share}
+        yield Finding("below interface", Subject(), facts, "", Fix("inspect speed"), 1 / share - 1)
 
 
 def expectations_of(run: Run) -> tuple[list[Finding], list[NotChecked], set[str]]:
