@@ -85,7 +85,8 @@ def range_name(alike: Range, names: Mapping[str, str] | None = None) -> str:
     """`pingpong on tcp, 8-32 KiB`."""
     point, many = alike.first.point, len(alike.changes)
     if many > 1 and point.hosts:
-        of = f"of {many} links" if len(point.hosts) == 2 else f"{point.options[0][0]} {many} hosts"
+        common = "".join(f" of {host}" for host in point.hosts if all(host in of.point.hosts for of in alike.changes))
+        of = f"of {many} links{common}" if len(point.hosts) == 2 else f"{point.options[0][0]} {many} hosts"
         point = replace(point, pattern=f"{point.pattern} {of}", options=())
     if not point.is_sized:
         return curve_name(point, names)
