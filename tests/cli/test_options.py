@@ -103,6 +103,57 @@ def test_distances_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFi
     assert facts(document(capsys, *words))["options"] == {(("distances", "+1-1+65"),)}
 
 
+@pytest.mark.parametrize(
+    ("word", "options", "size"),
+    [
+        ("fragment=lognormal:0.5", {"sigma_percent": "50"}, 8),
+        ("fragment=FILE", {"fragment": "+100+200+600"}, 300),
+        ("shift=yes", {"schedule": "barrel"}, 8),
+    ],
+)
+def test_fragments_of_events_have_sizes_of_a_distribution_or_a_file(
+    word: str, options: dict[str, str], size: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file also gives the mean, unless --bytes does; `shift` is what the schedule was."""
+    file = tmp_path / "sizes"
+    file.write_text("600, 100\n200\n")
+    words = ("run", "eventbuilder", "--dry-run", "--json", "-t", "unix", "-n", "3", "--oversubscribe")
+    words = (*words, "-o", word.replace("FILE", str(file)))
+    known = facts(document(capsys, *words, "-o", "in_flight=4"))
+    assert {name: dict(*known["options"])[name] for name in options} == options
+    assert known["bytes"] == {size}
+    assert facts(document(capsys, *words, "--bytes", "4K", "-o", "in_flight=4"))["bytes"] == {4096}
+
+
+def test_many_sizes_become_classes_with_the_same_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sizes"
+    file.write_text(" ".join(str(10 * number) for number in range(1, 641)))
+    words = ("run", "eventbuilder", "--dry-run", "--json", "-t", "unix", "-n", "3", "--oversubscribe", "-o", f"fragment={file}")
+    (options,) = facts(document(capsys, *words))["options"]
+    sizes = [int(size) for size in dict(options)["fragment"].split("+")[1:]]
+    assert (len(sizes), sizes[0], sum(sizes)) == (64, 55, 64 * 3205)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("fragment=lognormal:9", "fragment=lognormal:9 is no distribution: write for example lognormal:0.5"),
+        ("fragment=lognormal:0", "fragment=lognormal:0 is no distribution"),
+        ("fragment=FILE", "'12K' in FILE is no size of a fragment: write whole numbers of bytes such as 512 2048"),
+        ("fragment=nofile", "cannot read the sizes of fragments nofile: no such file or directory"),
+    ],
+)
+def test_wrong_fragments_are_refused(
+    word: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sizes"
+    file.write_text("8 12K")
+    assert execute(["run", "eventbuilder", "-t", "unix", "-n", "3", "-o", word.replace("FILE", str(file))]) == 2
+    assert said.replace("FILE", str(file)) in capsys.readouterr().err
+
+
 def test_hosts_are_in_the_plan_and_mpi_alone_runs_there(capsys: pytest.CaptureFixture[str]) -> None:
     shown = document(
         capsys, "run", "oneway", "--dry-run", "--json", *arguments({**BASE, "--transport": "tcp", "--hosts": "a,b"})

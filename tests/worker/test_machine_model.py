@@ -10,6 +10,9 @@ from hockney.errors import UsageError
 from hockney.worker.machine_model import Model, builtin_models, compiled, grid_edges, load_model, why_unfit
 
 SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = "made up"\n'
+LINK = '[[link]]\nbytes_per_s = 125e6\nsource = "s"\n'
+BUFFER = '[switch]\nbuffer_bytes = 65536\nsource = "s"\n'
+TCP = '[tcp]\nsource = "s"\n'
 FAR = '[class.far]\nswitches = 99\n[[class.far.segment]]\nlatency = 100\nsource = "made up"\n'
 COSTS = '[class.all]\n[[class.all.segment]]\nlatency = 100\nsource = "made up"\n'
 
@@ -195,6 +198,20 @@ def test_tables_become_lines(table: str, line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ("", "tcp 200000000 0 1448 90 10"),
+        ("min_rto_ms = 0.5\nwindow_bytes = 4000\nmss_bytes = 1000\nheader_bytes = 0\ninitial_window = 2\n",
+         "tcp 500000 4000 1000 0 2"),
+    ],
+)  # fmt: skip
+def test_a_switch_with_buffers_becomes_lines(keys: str, line: str, tmp_path: Path) -> None:
+    text = lines(tmp_path, SWITCH + COSTS + LINK + BUFFER + "shared = true\n" + TCP + keys)
+    assert text[text.index("switch 65536 shared") :][:2] == ["switch 65536 shared", line]
+    assert "switch 65536 port" in lines(tmp_path, SWITCH + COSTS + LINK + BUFFER + TCP)
+
+
+@pytest.mark.parametrize(
     ("switches", "condition"), [("1", "switches 1 1"), ("[0, 1]", "switches 0 1"), ("[1, 0]", "switches 0 1")]
 )
 def test_a_class_has_a_range_of_switches(switches: str, condition: str, tmp_path: Path) -> None:
@@ -280,6 +297,22 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         ),
         (topology('kind = "fat tree"\ndown = [4, 4]\nup = [1]'), "a number for each level"),
         (topology('kind = "mesh"\ndimensions = [70, 70]'), "at most 4096 nodes"),
+        (SWITCH + COSTS + LINK + BUFFER, "[switch] needs [tcp]: what a full buffer drops is sent again by TCP"),
+        (SWITCH + COSTS + LINK + TCP, "[tcp] needs [switch]"),
+        (SWITCH + COSTS + BUFFER + TCP, "[switch] needs links with a rate: give bytes_per_s of a [[link]]"),
+        (SWITCH + COSTS + LINK + BUFFER.replace("65536", "1500") + TCP, "1500 hold no frame, which has 1538 B"),
+        (SWITCH + COSTS + LINK + BUFFER.replace("65536", "'64K'") + TCP, "switch.buffer_bytes: 64K: input should be a"),
+        (SWITCH + COSTS + LINK + BUFFER + TCP + "window_bytes = 1000\n", "1000 hold no segment of 1448 B"),
+        (SWITCH + COSTS + LINK + BUFFER + TCP + "min_rto_ms = 0\n", "tcp.min_rto_ms: 0: input should be greater than 0"),
+        (SWITCH + COSTS + LINK + BUFFER + "shared = 1\n" + TCP, "switch.shared: 1: input should be a valid boolean"),
+        (
+            topology('kind = "torus"\ndimensions = [4]') + LINK + BUFFER + "shared = true\n" + TCP,
+            "switch.shared: only for the topology switch, not for a torus",
+        ),
+        (
+            SWITCH + COSTS.replace("latency", 'protocol = "synchronous"\nlatency') + LINK + BUFFER + TCP,
+            "[tcp] has no synchronous messages",
+        ),
         ('base = "machine.toml"\n', "base must name another model"),
         ("title = ", "is not TOML"),
         (SWITCH.replace("kind", "# kind") + COSTS, "topology: it has no kind: add for example kind"),

@@ -51,7 +51,10 @@ BLOCKS: list[tuple[str, dict[str, object], tuple[int, ...]]] = [
     ("pullfarm", {"senders": 2}, (1, 1, 1, 3)),
     ("pullfarm", {"senders": 1}, (1, 1, 2, 2)),
     ("eventbuilder", {"senders": 2}, (0, 0, 0, 2)),  # the messages that start and end an event are shorter
-    ("eventbuilder", {"senders": 1, "in_flight": 2, "shift": "yes"}, (0, 0, 1, 1)),
+    ("eventbuilder", {"senders": 1, "in_flight": 2, "schedule": "barrel"}, (0, 0, 1, 1)),
+    ("eventbuilder", {"senders": 1, "in_flight": 2, "schedule": "random"}, (0, 0, 1, 1)),
+    ("eventbuilder", {"senders": 2, "in_flight": 2}, (0, 0, 0, 4)),
+    ("eventbuilder", {"senders": 2, "schedule": "credits", "streams": 2}, (0, 0, 0, 4)),
     ("robpush", {}, (3, 0, 0, 0)),
     ("robpush", {"read": "parallel", "buffers": 2}, (6, 0, 0, 0)),
     ("robpull", {}, (3, 0, 0, 0)),

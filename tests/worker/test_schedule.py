@@ -5,12 +5,14 @@ All times are multiples of the 50 ns between two polls of the supervisor.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from statistics import NormalDist, fmean
 from typing import Any
 
 import pytest
 from tests.worker.sim import lines, times
-from tests.worker.test_native import converse, measure, measured, on_virtual, shared, why_unsupported
+from tests.worker.test_native import DESCRIPTION, converse, measure, measured, on_virtual, shared, why_unsupported
 
 from hockney.worker.build import build_worker
 
@@ -18,6 +20,12 @@ S, R, W = 300, 200, 1000
 HOP = S + W + R
 COMPUTE_NS = 10_000
 EVENTS = 40
+SCHEDULES: list[dict[str, Any]] = [
+    *({"schedule": schedule} for schedule in ("all", "barrel", "random", "credits")),
+    {"schedule": "credits", "credits": 1, "streams": 3},
+    {"schedule": "random", "sigma_percent": 100, "streams": 2},
+    {"fragment": "+7+1000+200"},
+]
 FARMS = {"pushfarm": 3, "pullfarm": 4, "eventbuilder": 3}  # hops of an event with one sender and one receiver
 
 
@@ -116,23 +124,23 @@ def test_schedules_on_real_transports(pattern: str, transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["shm", "unix", "null"])
-def test_an_event_builder_with_shifted_destinations(transport: str) -> None:
+def test_an_event_builder_in_each_schedule(transport: str) -> None:
     """Rounds end at the end of a repetition, and of the events on schedule, for any number of them."""
     commands = [
-        measure("eventbuilder", size, senders=senders, in_flight=in_flight, shift=shift, **more)
+        measure("eventbuilder", size, senders=senders, in_flight=in_flight, **schedule, **more)
         for size in (8, 5000)
         for senders in (1, 2, 3)
         for in_flight in (4, 7)
-        for shift in ("no", "yes")
+        for schedule in SCHEDULES
         for more in ({"batch": 2, "samples": 2}, {"batch": 1, "samples": 21, "warmup": 2, "rate_hz": 10_000})
     ]
     for answer in measured(commands, "-t", transport, *shared(6)):
         assert answer["verified"] is (transport != "null")
 
 
-def test_shifted_readouts_begin_with_different_builders(tmp_path: Path) -> None:
+def test_readouts_of_a_barrel_begin_with_different_builders(tmp_path: Path) -> None:
     """The second readout sends the fragment of the first event last, so the second event of a round ends first."""
-    options = {"senders": 2, "in_flight": 2, "shift": "yes", "rate_hz": 1000, "samples": EVENTS}
+    options = {"senders": 2, "in_flight": 2, "schedule": "barrel", "rate_hz": 1000, "samples": EVENTS}
     (taken, *_) = times(tmp_path, lines(send_cpu=20_000, latency=W), 5, "eventbuilder", 8, **options)
     for first, second in zip(taken[::2], taken[1::2], strict=True):
         assert first - 1_000_000 - second == pytest.approx(20_000, abs=1_100)  # of a poll
@@ -144,8 +152,8 @@ def test_shifted_readouts_begin_with_different_builders(tmp_path: Path) -> None:
         ("udp", 3, {"rate_hz": 1000}, "rate_hz needs a probe for messages, which udp does not offer"),
         ("unix", 3, {"rate_hz": 1000, "batch": 2},
          "repetitions on schedule are samples of one: batch must be 1, not 2"),
-        ("unix", 6, {"shift": "yes", "in_flight": 3},
-         "shift=yes needs rounds of 4 events, one for each builder: in_flight must be 4 or more"),
+        ("unix", 6, {"schedule": "barrel", "in_flight": 3},
+         "schedule=barrel needs rounds of 4 events, one for each builder: in_flight must be 4 or more"),
     ],
 )  # fmt: skip
 def test_points_without_a_schedule_are_refused(transport: str, ranks: int, line: dict[str, Any], why: str) -> None:
@@ -158,3 +166,64 @@ def test_a_hanging_schedule_is_ended_by_its_time_limit() -> None:
     _, done = converse(build_worker(), [command], "-t", "unix", *shared(3), limit_s=20)
     assert done.returncode == 14
     assert "no end after 1 s in pushfarm of 8 B" in done.stderr
+
+
+def test_events_of_a_burst_are_due_at_once() -> None:
+    """Each waits for those before it: the sender takes a start and sends a fragment, for one after another."""
+    taken = latencies("pushfarm", rate_hz=10_000, burst=4, in_flight=4, warmup=0)
+    assert taken == 10 * [3 * HOP + place * (R + S) for place in range(4)]
+
+
+def late_events(**options: Any) -> float:
+    command = measure("eventbuilder", 8, **{"batch": 1, "samples": EVENTS, "warmup": 0, "delay_us": 10, **options})
+    count: float = on_virtual(f"{S} {R} {W} 0", command, 3)["counters"]["late_events"][0]
+    return count
+
+
+def test_events_that_wait_for_a_place_are_late() -> None:
+    """All but the first of those that come faster than the one in flight ends; none where there is time or place."""
+    assert late_events(rate_hz=200_000) == EVENTS - 1
+    assert late_events(rate_hz=10_000) == 0
+    assert late_events(rate_hz=200_000, in_flight=1024) == 0
+
+
+def test_a_builder_with_one_credit_takes_one_fragment_at_a_time(tmp_path: Path) -> None:
+    """With one credit a readout is asked when the fragment before has come; with all, they share the builder's way in."""
+    hops_ns, way_in_ns = 4 * W, 500
+    model = lines(latency=W, in_="0 0.5 0")  # 500 ns for a fragment, 8 for 16 B
+    taken = {
+        credits: times(tmp_path, model, 6, "eventbuilder", 1000, senders=4, schedule="credits", credits=credits)[0][0]
+        for credits in (1, 2, 4)
+    }
+    assert taken[4] == pytest.approx(hops_ns + 3 * way_in_ns, abs=50)
+    assert taken[1] == pytest.approx(hops_ns + 3 * 2 * W, abs=50)
+    assert taken[4] < taken[2] < taken[1]
+
+
+@pytest.mark.parametrize("options", [{"sigma_percent": 50}, {"fragment": "+1+2+9", "streams": 2}])
+def test_sizes_that_differ_have_the_mean_of_the_point(options: dict[str, Any], tmp_path: Path) -> None:
+    """The time of a link that all fragments cross is that of fragments which are all alike, for each stream."""
+    shape = {"senders": 1, "batch": 4000}
+    (plain, *_) = times(tmp_path, lines("link 0 1e9 0"), 3, "eventbuilder", 30_000, **shape)
+    (mixed, *_) = times(tmp_path, lines("link 0 1e9 0"), 3, "eventbuilder", 30_000, **shape, **options)
+    assert mixed[0] / plain[0] == pytest.approx(int(options.get("streams", 1)), rel=0.05)
+
+
+def test_the_largest_fragment_must_fit_into_a_message() -> None:
+    """Of 64 classes of a lognormal distribution with sigma 1, each with its median, scaled to the mean of all."""
+    weights = [math.exp(NormalDist().inv_cdf((place + 0.5) / 64)) for place in range(64)]
+    largest = round(16_000 * weights[-1] / fmean(weights))
+    most = next(row["max_bytes"] for row in DESCRIPTION["transports"] if row["name"] == "udp")
+    why = f"the largest fragment has {largest} B, and udp sends at most {most} B in one message: choose fewer bytes"
+    assert why_unsupported(measure("eventbuilder", 16_000, sigma_percent=100), "udp", 3) == why
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"fragment": "+8-8"}, "fragment=-8 is no size"),
+        ({"fragment": "+8", "sigma_percent": 1}, "fragment=FILE and sigma_percent exclude each other"),
+    ],
+)
+def test_sizes_of_fragments_that_make_no_sense_are_refused(options: dict[str, Any], why: str) -> None:
+    assert why_unsupported(measure("eventbuilder", 16_000, **options), "unix", 3) == why

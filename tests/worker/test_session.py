@@ -297,6 +297,17 @@ def test_a_stopped_rank_ends_at_the_time_limit(mpi: Library | None, victim: int)
             session.measure("pingpong", batch=ENDLESS, timeout_s=1)
 
 
+def test_a_credit_that_never_comes_is_named() -> None:
+    """The builder is stopped: its readouts wait for it to ask."""
+    options = [("senders", "2"), ("schedule", "credits")]
+    with WorkerSession(job(transport="unix", ranks=4)) as session, nothing_stays(session):
+        pid = session.hello().ranks[3].pid
+        said = r"^rank 3 does not answer: no end after 1 s in eventbuilder of 8 B; "
+        late = pytest.raises(WorkerTimedOut, match=said + r"rank 1 waits for the credit of event \d+ from rank 3$")
+        with within_10_s_of(1), soon(lambda: os.kill(pid, signal.SIGSTOP)), late:
+            session.measure("eventbuilder", bytes=8, batch=ENDLESS, timeout_s=1, options=options)
+
+
 def test_ranks_that_others_wait_for_at_the_time_limit_are_named() -> None:
     """The third rank has no part in a pingpong."""
     with WorkerSession(job(ranks=3)) as session, nothing_stays(session):

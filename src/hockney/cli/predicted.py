@@ -112,8 +112,10 @@ def _fits(run: Run, transports: Sequence[str]) -> list[Fit]:
 def _on_fit(suite: Suite, fit: Fit, words: Mapping[str, Any], checked: Validation | None) -> Case:
     topology, link = words["topology"], words["link"]
     fit = replace(fit, network=parse_network(topology, link, fit.rate_bytes_per_s))
-    links = f"links of {link}" if link else "links as fast as these two ranks"
-    text = f"{topology or 'one switch'}, {links}" if topology or link else ""
+    in_file = fit.network if (topology or "").endswith(".toml") else {}
+    links = [f"links of {link}"] if link else [] if "link" in in_file else ["links as fast as these two ranks"]
+    buffers = ["TCP over ports with buffers"] if "switch" in in_file else []
+    text = ", ".join((topology or "one switch", *links, *buffers)) if topology or link else ""
     catalogue, machine = load(libraries=()), fit.transport.replace(":", "-")  # a colon begins a variant of a model
     name = fit.transport if topology is None else f"{fit.transport} on {topology}"
     catalogue.add_model(f"sim@{machine}", Model.from_content(name, fit.content(RANKS_MAX)))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -19,7 +21,7 @@ from hockney.suites import Limits, Suite, builtin_names, load_suite, pattern_sui
 from hockney.suites.tools import benchmark_of, load_named, tool_suite
 from hockney.units import RANKS_MAX, parse_frequency_hz, parse_sizes, parse_time_ns
 from hockney.worker.background import BACKGROUNDS
-from hockney.worker.catalogue import DISTANCES_MAX, load, matches, native_patterns
+from hockney.worker.catalogue import LIST_MAX, load, matches, native_patterns
 from hockney.worker.hosts import Host, current_allocation, parse_hosts, read_hostfile
 from hockney.worker.placement import Placement
 from hockney.worker.points import RunOptions
@@ -74,8 +76,8 @@ def read_options(words: Mapping[str, Any]) -> RunOptions:
     if ":" in (machine or ""):
         raise UsageError(f"--machine takes the variants that the model names; for one of them: -t sim@{machine}")
     background, background_ranks = _background(words.get("background"))
-    options, deadline_ns = _pattern_options(words["options"])
-    sizes = parse_sizes(",".join(words["sizes"])) if words["sizes"] else ()
+    options, deadline_ns, mean_bytes = _pattern_options(words["options"])
+    sizes = parse_sizes(",".join(words["sizes"])) if words["sizes"] else mean_bytes
     if background is not None and placement.map_by != "core" and not placement.hosts:
         raise UsageError("--background places all ranks itself: name the CPUs with --cpus, in place of --map")
     read = {
@@ -175,13 +177,23 @@ def read_cpus(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(cpus)
 
 
-def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], float | None]:
-    """The options of patterns, and the deadline of a search in ns. Raises UsageError.
+def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], float | None, tuple[int, ...]]:
+    """The options of patterns, the deadline of a search in ns, and the mean of a file of sizes. Raises UsageError.
 
     `window=16` is ("window", "16") and `rate=100k/s` is ("rate_hz", "100000"). `rate=max` with `deadline=1ms` searches
-    a rate, so it begins without one: ("rate_hz", "0"). `distances=FILE` is ("distances", "+1-1").
+    a rate, so it begins without one: ("rate_hz", "0"). `distances=FILE` is ("distances", "+1-1"), and so are the sizes
+    of `fragment=FILE`; `fragment=lognormal:0.5` is ("sigma_percent", "50"). `shift=yes`, its name of old, is
+    ("schedule", "barrel").
     """
     pairs = dict(parse_pair("an option", word) for word in words)
+    if (shift := pairs.pop("shift", None)) is not None:
+        pairs["schedule"] = ",".join({"yes": "barrel", "no": "all"}.get(each, each) for each in shift.split(","))
+    fragment, mean_bytes = pairs.get("fragment", "fixed"), ()
+    if "lognormal" in fragment:
+        del pairs["fragment"]
+        pairs["sigma_percent"] = ",".join(map(_sigma_percent, fragment.split(",")))
+    elif not re.fullmatch(r"fixed|[+\-\d]+", fragment):
+        pairs["fragment"], mean_bytes = _fragments(Path(fragment))
     distances = pairs.get("distances", "+1")
     if not re.fullmatch(r"[+\-\d]+", distances) and Path(distances).is_file():  # a long list is no name of a file
         pairs["distances"] = _distances(Path(distances))
@@ -190,7 +202,31 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
         raise UsageError("rate=max and deadline belong together: write for example -o rate=max -o deadline=1ms")
     if rate is not None:
         pairs["rate_hz"] = "0" if rate == "max" else ",".join(str(parse_frequency_hz(each)) for each in rate.split(","))
-    return tuple(pairs.items()), None if deadline is None else parse_time_ns(deadline)
+    return tuple(pairs.items()), None if deadline is None else parse_time_ns(deadline), mean_bytes
+
+
+def _sigma_percent(word: str) -> str:
+    """`lognormal:0.5` -> `50`, `fixed` -> `0`. Raises UsageError."""
+    match = re.fullmatch(r"lognormal:([0-3](?:\.\d\d?)?)", word.strip(), re.ASCII)
+    if word != "fixed" and (match is None or not 0 < float(match[1]) <= 3):
+        raise UsageError(f"fragment={word} is no distribution: write for example lognormal:0.5, from 0.01 to 3")
+    return f"{100 * float(match[1]):.0f}" if match else "0"
+
+
+def _fragments(path: Path) -> tuple[str, tuple[int, ...]]:
+    """The sizes in a file, as +512+2048, and their mean. Raises UsageError.
+
+    Of more than LIST_MAX sizes the means of as many classes, each with the same number of them.
+    """
+    words = re.split(r"[\s,]+", named_bytes(path, "sizes of fragments").decode(errors="replace").strip())
+    strange = next((word for word in words if not re.fullmatch(r"0*[1-9]\d{0,8}", word, re.ASCII)), None)
+    if strange is not None:
+        raise UsageError(f"'{strange}' in {path} is no size of a fragment: write whole numbers of bytes such as 512 2048")
+    sizes = sorted(map(int, words))
+    classes = min(len(sizes), LIST_MAX)
+    ends = [len(sizes) * place // classes for place in range(classes + 1)]
+    means = [statistics.fmean(sizes[first:end]) for first, end in itertools.pairwise(ends)]
+    return "".join(f"+{mean:.0f}" for mean in means), (round(statistics.fmean(sizes)),)
 
 
 def _distances(path: Path) -> str:
@@ -199,8 +235,8 @@ def _distances(path: Path) -> str:
     strange = next((number for number in numbers if not re.fullmatch(r"[+-]?0*[1-9]\d{0,8}", number, re.ASCII)), None)
     if strange is not None:
         raise UsageError(f"'{strange}' in {path} is no distance: write whole numbers such as 1 -1 64")
-    if len(numbers) > DISTANCES_MAX:
-        raise UsageError(f"{path} has {len(numbers)} distances: {DISTANCES_MAX} are the most")
+    if len(numbers) > LIST_MAX:
+        raise UsageError(f"{path} has {len(numbers)} distances: {LIST_MAX} are the most")
     return "".join(f"{int(number):+d}" for number in numbers)
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockney.model import DIGITS, Definition, Measurement, Point, PointStatus
+from hockney.results.building import Building, building_of
 from hockney.stats import MIXED, UNKNOWN, State, state_order
 from hockney.stats.figures import (
     RANGE,
@@ -201,9 +202,14 @@ class Figure:
         totals = np.sum(times_ns, axis=0).T.tolist() if times_ns else []  # shape (ranks, 3)
         return [(user / wall, system / wall) for user, system, wall in totals if wall]
 
+    @functools.cached_property
+    def building(self) -> Building | None:
+        """Of events: the rate reached, each builder's share, late and lost ones, fairness; None of other patterns."""
+        return building_of(self)
+
     def read(self) -> Figure:
         """The figure itself, once its samples are read: the file may then be closed."""
-        _ = self.tails
+        _ = self.tails, self.building
         return self
 
     def columns(self) -> dict[str, Any]:

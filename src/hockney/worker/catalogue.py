@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hockney.worker.machine_model import Model
 
 _LIST = "+N-N"  # the last choice of an option that may be numbers with signs
-DISTANCES_MAX = 64  # numbers of such an option
+LIST_MAX = 64  # numbers of such an option
 _LIMIT_S = 20.0  # for an answer of a worker, whose library may come from a slow file system
 
 
@@ -410,7 +410,7 @@ def _option(row: dict[str, Any]) -> OptionInfo:
     choices = tuple(row["choices"].split("|")) if row["choices"] else ()
     default = choices[row["default"]] if choices else str(row["default"])
     words = tuple(word for word in choices if word != _LIST)
-    return OptionInfo(**{**row, "choices": words, "default": default}, list_max=DISTANCES_MAX * (words != choices))
+    return OptionInfo(**{**row, "choices": words, "default": default}, list_max=LIST_MAX * (words != choices))
 
 
 def _transport(row: dict[str, Any], executable: Path) -> TransportInfo:

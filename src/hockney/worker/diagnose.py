@@ -16,6 +16,7 @@ OURS = "hockney worker: "  # begins the lines of ranks
 _CONSEQUENCES = re.compile(r"hockney worker: rank \d+: (control: |rendezvous: \d+ of |no end after )")
 _REPORT = re.compile(r"hockney worker: rank (\d+): no end after ")
 _WAITING = re.compile(r"hockney worker: rank (\d+): no end after .*, waiting for others$", re.MULTILINE)
+_WAITED = re.compile(r"hockney worker: rank (\d+): no end after .*, waiting for (the .* of event (\d+) from rank \d+)")
 _MISSING = re.compile(r"did not join in time, including rank (\d+)")
 _SPEAKER = re.compile(r"hockney worker: rank (\d+): ")
 _LOST = re.compile(r"control: (?:lost )?rank (\d+)(?: is gone|: )")
@@ -146,6 +147,13 @@ def late_ranks(said: str, ranks: Sequence[Rank]) -> list[Rank]:
     waiting = _numbers(_WAITING, said)
     late = _numbers(_REPORT, said) - waiting if waiting else set()
     return [rank for rank in ranks if rank.rank in late]
+
+
+def waited_for(said: str) -> str:
+    """`rank 1 waits for the credit of event 3 from rank 4`: of all such reports that of the first event, or ""."""
+    reports = ((int(event), int(rank), what) for rank, what, event in _WAITED.findall(said))
+    first = min(reports, default=None)
+    return f"rank {first[1]} waits for {first[2]}" if first else ""
 
 
 def gone_ranks(said: str, ranks: Sequence[Rank]) -> str:

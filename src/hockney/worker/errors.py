@@ -76,12 +76,20 @@ class WorkerTimedOut(WorkerError):
     """A time limit passed, and the job has been ended. `limit_s` is the limit that was asked for, in s.
 
     `silent` names the ranks that do not answer; empty if all do, or none. `ranks`: these, else those that were not done
-    while others waited.
+    while others waited. `waits`: a message that did not come.
     """
 
-    def __init__(self, doing: str, limit_s: float, last_line: str, silent: str = "", ranks: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        doing: str,
+        limit_s: float,
+        last_line: str,
+        silent: str = "",
+        ranks: Sequence[int] = (),
+        waits: str = "",
+    ) -> None:
         self.limit_s, self.silent, self.ranks = limit_s, silent, ranks
-        text = f"no end after {limit_s:g} s in {doing}"
+        text = f"no end after {limit_s:g} s in {doing}{f'; {waits}' if waits else ''}"
         last_line = "" if "no end after" in last_line else last_line  # a rank that says the same
         super().__init__(f"{silent}: {text}" if silent else f"{text}: {last_line}" if last_line else text)
 

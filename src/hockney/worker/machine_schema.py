@@ -365,6 +365,23 @@ class StreamCosts(_Sourced):
     ack: Costs
 
 
+class SwitchBuffers(_Sourced):
+    """What an output port of a switch holds, or all ports of the switch together."""
+
+    buffer_bytes: Positive
+    shared: Annotated[bool, Field(strict=True)] = False
+
+
+class Tcp(_Sourced):
+    """TCP over links with such ports; csrc/sim/tcp.h says how. `window_bytes` absent: no limit but TCP's own."""
+
+    min_rto_ms: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False, strict=True)] = 200.0
+    window_bytes: Positive | None = None
+    mss_bytes: Annotated[int, Field(ge=1, le=65495, strict=True)] = 1448
+    header_bytes: Annotated[int, Field(ge=0, le=4096, strict=True)] = 90
+    initial_window: Annotated[int, Field(ge=1, le=65535, strict=True)] = 10
+
+
 class Slower(_Sourced):
     """Nodes whose CPU, ports and streams take `factor` times as long."""
 
@@ -434,6 +451,8 @@ class MachineModel(_Table):
     barrier: Barrier | None = None
     alltoall: Alltoall | None = None
     stream: StreamCosts | None = None
+    switch: SwitchBuffers | None = None
+    tcp: Tcp | None = None
     slower: tuple[Slower, ...] = ()
     placement: RankNodes | None = None
     run: tuple[VariantChoice, ...] = ()
@@ -461,6 +480,28 @@ class MachineModel(_Table):
         for link in self.link:
             if last is not None and isinstance(link.level, int) and link.level > last:
                 raise ValueError(f"link: there is no level {link.level}: a {self.topology.kind} like this has {last}")
+        return self
+
+    @model_validator(mode="after")
+    def _buffers_can_fill(self) -> MachineModel:
+        switch, tcp = self.switch, self.tcp
+        if switch is None or tcp is None:
+            if switch is not tcp:
+                have, lack = ("switch", "tcp") if switch else ("tcp", "switch")
+                raise ValueError(f"[{have}] needs [{lack}]: what a full buffer drops is sent again by TCP")
+            return self
+        frame_bytes = tcp.mss_bytes + tcp.header_bytes
+        if switch.buffer_bytes < frame_bytes:
+            raise ValueError(f"switch.buffer_bytes: {switch.buffer_bytes} hold no frame, which has {frame_bytes} B")
+        if tcp.window_bytes is not None and tcp.window_bytes < tcp.mss_bytes:
+            raise ValueError(f"tcp.window_bytes: {tcp.window_bytes} hold no segment of {tcp.mss_bytes} B")
+        if switch.shared and not isinstance(self.topology, SingleSwitch):
+            raise ValueError(f"switch.shared: only for the topology switch, not for a {self.topology.kind}")
+        if not any(link.bytes_per_s for link in self.link):
+            raise ValueError("[switch] needs links with a rate: give bytes_per_s of a [[link]]")
+        of_pairs = (each for classes in (self.classes, self.put, self.get) for each in classes.values())
+        if any(segment.protocol == "synchronous" for each in of_pairs for segment in each.segment):
+            raise ValueError("[tcp] has no synchronous messages: use eager or rendezvous")
         return self
 
     @model_validator(mode="after")

@@ -342,7 +342,8 @@ class WorkerSession:
         late, silent = (of(said, self._ranks) for of in (diagnose.late_ranks, diagnose.silent_ranks))
         why = diagnose.told(late, self._ranks, "is not done", "are not done") or self._reason()
         who = diagnose.told(silent, self._ranks, "does not answer", "do not answer")
-        return WorkerTimedOut(doing, limit_s, why, who, [rank.rank for rank in silent or late])
+        waits = diagnose.waited_for(said)
+        return WorkerTimedOut(doing, limit_s, why, who, [rank.rank for rank in silent or late], waits)
 
     def _lost_rank(self) -> LostAnswer | None:
         """The rank that a host's process reported first; one that was killed counts before those that ended."""

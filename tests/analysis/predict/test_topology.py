@@ -52,7 +52,7 @@ def test_a_link_out_of_range_is_named_as_it_was_given() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[class.all]\n", "class is no part of a topology: keep topology, link"),
+        ("[class.all]\n", "class is no part of a topology: keep topology, link, switch, tcp"),
         ("ranks_per_node = 2\n", "has no [topology]"),
         ("[topology\n", "is not TOML"),
     ],

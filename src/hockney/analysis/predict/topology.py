@@ -13,7 +13,7 @@ from hockney.units import parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.machine_schema import Link
 
 _WORD = re.compile(r"(torus|mesh):(\d{1,6}(?:x\d{1,6})*)")
-_TABLES = ("topology", "link", "ranks_per_node", "placement")
+_TABLES = ("topology", "link", "switch", "tcp", "ranks_per_node", "placement")
 
 
 def parse_network(topology: str | None, link: str | None, rate_bytes_per_s: float) -> dict[str, Any]:

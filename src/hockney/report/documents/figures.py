@@ -27,10 +27,12 @@ from hockney.report.words import (
     cell_text,
     known_text,
     launches_text,
+    percent_text,
     placement_text,
     readable_names,
     size_text,
 )
+from hockney.results.building import Building
 from hockney.results.figures import Figure
 from hockney.results.rates import at_rate
 from hockney.results.runs import Run, Series
@@ -69,6 +71,17 @@ def _overlap(figure: Figure) -> str:
     return f"{overlap.value:.0f} %" + (f" ({low}–{high})" if low != high else "")
 
 
+def _of_events(text: Callable[[Building], str]) -> Callable[[Figure], str]:
+    """The text of a figure of events; empty of others."""
+    return lambda figure: "" if figure.building is None else text(figure.building)
+
+
+def _reached(building: Building) -> str:
+    """`9.21 k/s (92 %)`: the rate reached, and its share of the one offered if that is less."""
+    share = f" ({building.kept:.0%})".replace("%", " %") if building.kept is not None and building.kept < 0.99 else ""
+    return f"{known_text(building.events_per_s, format_messages)}{share}"
+
+
 # In which tables a column is: all, or only those of a stream, of several states, of events, of events on schedule, or
 # of those without a schedule ("free").
 _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
@@ -85,6 +98,13 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
     ("schedule", Column("p99", right=True), lambda figure: known_text(figure.tails.p99_ns, format_ns)),
     ("schedule", Column("p99.9", right=True), lambda figure: known_text(figure.tails.p999_ns, format_ns)),
     ("schedule", Column("verdict"), lambda figure: figure.series.verdict or ""),
+    ("schedule", Column("reached", right=True), _of_events(_reached)),
+    ("", Column("per builder", right=True), _of_events(lambda of: known_text(of.builder_bytes_per_s, format_rate))),
+    ("schedule", Column("late", right=True, optional=True), _of_events(lambda of: known_text(of.late, percent_text))),
+    ("", Column("fairness", right=True, optional=True), _of_events(lambda of: known_text(of.fairness, "{:.2f}".format))),
+    ("", Column("lost", right=True), _of_events(lambda of: f"{of.lost or ''}")),
+    ("", Column("resent", right=True), _of_events(lambda of: f"{of.resent or ''}")),
+    ("", Column("timeouts", right=True), _of_events(lambda of: f"{of.timeouts or ''}")),
     ("states", Column("state", key=True), lambda figure: figure.state),
     ("states", Column("floor", right=True), lambda figure: known_text(figure.floor_ns, format_ns)),
     ("", Column("measurements", right=True, optional=True), _measurements),

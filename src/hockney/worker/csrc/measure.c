@@ -231,6 +231,40 @@ static hk_status_t probe_machine(hk_bench_t *bench, hk_probe_t *probe_p, double 
     return HK_OK;
 }
 
+static size_t add_word(char *text, size_t at, size_t len, const char *word)
+{
+    for (; *word != '\0' && at < len; word++) {
+        text[at++] = *word;
+    }
+    return at;
+}
+
+static size_t add_number(char *text, size_t at, size_t len, uint64_t number)
+{
+    char digits[24];
+    size_t first = sizeof digits - 1;
+    digits[first] = '\0';
+    do {
+        digits[--first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return add_word(text, at, len, digits + first);
+}
+
+/* ", waiting for the credit of event 12 from rank 3"; as a signal handler may, without printf. */
+static size_t say_wait(const void *of, char *text, size_t len)
+{
+    const hk_run_t *run = of;
+    hk_waited_t waited;
+    if (!run->pattern->waits(run, &waited)) {
+        return 0;
+    }
+    size_t at = add_word(text, 0, len, ", waiting for ");
+    at = add_word(text, at, len, waited.what);
+    at = add_number(text, add_word(text, at, len, " of event "), len, waited.event);
+    return add_number(text, add_word(text, at, len, " from rank "), len, (uint64_t)waited.rank);
+}
+
 /* Measures a prepared point. After a failed message a rank does not know what its peers wait for. It ends with
  * HK_ERR_PEER without asking them, and its launcher ends the others at once. */
 static hk_status_t run_point(hk_bench_t *bench, const hk_command_t *command, hk_run_t *run, hk_result_t *result)
@@ -274,6 +308,9 @@ hk_status_t hk_measure(hk_bench_t *bench, const hk_command_t *command, hk_result
     hk_watch_arm(bench->watch, (unsigned)command->timeout_s, doing);
 
     hk_status_t status = prepare(bench, command, &run, &result);
+    if (status == HK_OK && pattern->waits != NULL) {
+        hk_watch_ask(bench->watch, say_wait, &run);
+    }
     if (status == HK_OK) {
         status = run_point(bench, command, &run, &result);
     }

@@ -118,6 +118,13 @@ typedef struct hk_fault {
     unsigned char expected, found;
 } hk_fault_t;
 
+/* A message that a rank waits for: "the credit" of an event, from a rank. */
+typedef struct hk_waited {
+    const char *what;
+    uint64_t event;
+    int rank;
+} hk_waited_t;
+
 typedef struct hk_pattern {
     const char *name;
     const char *summary;
@@ -194,6 +201,10 @@ typedef struct hk_pattern {
 
     /* The i-th counter of this rank since prepare; false: there are no more. Optional: absent means none. */
     bool (*counter)(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
+
+    /* What this rank waits for, at its time limit: called in a signal handler, while repeat runs. Optional: absent means
+     * that it is not said. */
+    bool (*waits)(const hk_run_t *run, hk_waited_t *waited_p);
 
     /* For patterns that compute with received data: whether every repetition since prepare was correct. Called
      * untimed after the samples. HK_ERR_CORRUPT, with a line in the log, fails the point. Optional: absent means

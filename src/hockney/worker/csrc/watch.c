@@ -33,6 +33,8 @@ struct hk_watch {
     char text[2][192]; /* messages at the time limit, formatted in advance because a signal handler cannot */
     size_t text_len[2];
     volatile sig_atomic_t is_done; /* chooses one */
+    size_t (*volatile ask)(const void *of, char *text, size_t len);
+    const void *of;
 };
 
 /* SIGALRM's handler gets the watch with the signal, so there is no global. Async-signal-safe calls only. */
@@ -44,7 +46,14 @@ static void end_process(int signal_number, siginfo_t *info, void *unused)
     const hk_watch_t *watch = info->si_value.sival_ptr;
     /* One that was stopped has not answered, even if its launcher wakes it up to end it. */
     if (info->si_code == SI_TIMER && watch != NULL && hk_now_ms() <= watch->due_ms + REPORT_MS) {
-        const ssize_t written = write(STDERR_FILENO, watch->text[watch->is_done], watch->text_len[watch->is_done]);
+        char text[sizeof watch->text[0] + 128];
+        size_t len = watch->text_len[watch->is_done];
+        memcpy(text, watch->text[watch->is_done], len);
+        if (watch->ask != NULL && !watch->is_done) {
+            len += watch->ask(watch->of, text + len, sizeof text - len - 1);
+        }
+        text[len] = '\n';
+        const ssize_t written = write(STDERR_FILENO, text, len + 1);
         (void)written;
         (void)poll(NULL, 0, REPORT_MS);
     }
@@ -111,7 +120,7 @@ void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing)
     static const char *const ends[2] = {"", ", waiting for others"};
     for (int i = 0; i < 2; i++) {
         const int len =
-            snprintf(watch->text[i], sizeof watch->text[i], "hockney worker: rank %d: no end after %u s in %s%s\n",
+            snprintf(watch->text[i], sizeof watch->text[i], "hockney worker: rank %d: no end after %u s in %s%s",
                      watch->rank, limit_s, doing, ends[i]);
         watch->text_len[i] = len < (int)sizeof watch->text[i] ? (size_t)len : sizeof watch->text[i] - 1;
     }
@@ -123,6 +132,13 @@ void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing)
 void hk_watch_disarm(hk_watch_t *watch)
 {
     set_timer(watch, 0);
+    watch->ask = NULL;
+}
+
+void hk_watch_ask(hk_watch_t *watch, size_t (*ask)(const void *of, char *text, size_t len), const void *of)
+{
+    watch->of = of;
+    watch->ask = ask;
 }
 
 void hk_watch_done(hk_watch_t *watch, bool is_done)

@@ -4,6 +4,7 @@
 #define HK_WATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "status.h"
 
@@ -17,6 +18,10 @@ void hk_watch_close(hk_watch_t *watch);
  * are threads share one limit, the first. */
 void hk_watch_arm(hk_watch_t *watch, unsigned limit_s, const char *doing);
 void hk_watch_disarm(hk_watch_t *watch);
+
+/* Until hk_watch_disarm: at the time limit `ask` says in text[0..len) what this rank waits for, and returns its length.
+ * It runs in a signal handler. */
+void hk_watch_ask(hk_watch_t *watch, size_t (*ask)(const void *of, char *text, size_t len), const void *of);
 
 /* This rank has done its part, and waits for others: what it logs at the time limit then says so. */
 void hk_watch_done(hk_watch_t *watch, bool is_done);

@@ -12,7 +12,8 @@ static const uint64_t SECOND_NS = 1000000000;
 
 static const hk_farm_kind_t *kind_of(const hk_run_t *run)
 {
-    return run->pattern->own;
+    const hk_farm_kind_t *kind = run->pattern->own;
+    return kind->chosen != NULL ? kind->chosen(run) : kind;
 }
 
 static size_t control_bytes_of(const hk_run_t *run)
@@ -49,15 +50,16 @@ hk_plan_t hk_farm_plan(const hk_run_t *run)
     const uint64_t receivers = (uint64_t)run->ctx->size - 1 - senders;
     const bool scheduled = run->option[HK_FARM_RATE] > 0;
     const uint64_t counted = scheduled ? 0 : events * senders;
+    const uint64_t marks = kind_of(run)->marks, period = receivers * (marks > 0 ? marks : 1);
     hk_plan_t plan = {.out_bytes = run->bytes > control_bytes ? run->bytes : control_bytes,
                       .state_bytes = sizeof(hk_farm_t),
                       HK_MOVES(run, counted),
                       .divisor = events,
                       .scheduled = scheduled,
-                      .period = receivers};
+                      .period = period};
     if (run->ctx->rank == 0) {
         plan.in_bytes = in_flight * control_bytes;
-        plan.reqs_count = scheduled ? (run->reps_max + receivers) * fan : events * fan + in_flight;
+        plan.reqs_count = scheduled ? (run->reps_max + period) * fan : events * fan + in_flight;
         plan.state_bytes += receivers * sizeof(uint64_t);
     } else if (hk_farm_is_sender(run)) {
         plan.in_bytes = control_bytes;
@@ -116,7 +118,7 @@ static hk_status_t supervise(hk_run_t *run, uint64_t events)
 
 static uint64_t due_ns(const hk_farm_t *farm, uint64_t begin_ns, uint64_t event)
 {
-    return begin_ns + event * SECOND_NS / farm->rate_hz;
+    return begin_ns + (event - event % farm->burst) * SECOND_NS / farm->rate_hz;
 }
 
 /* Receive the available ends, in the order of receivers, and store their times. Each receiver ends its events in
@@ -162,6 +164,7 @@ static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
     const uint64_t begin_ns = tp->now_ns(ctx);
     uint64_t started = 0, ended = 0, next_ns = begin_ns;
     int receiver = farm->next;
+    bool is_late = false;
     hk_req_t *req = run->reqs;
     memset(farm->ended, 0, (size_t)farm->receivers * sizeof farm->ended[0]);
     while (ended < events) {
@@ -172,9 +175,12 @@ static hk_status_t supervise_on_schedule(hk_run_t *run, uint64_t events)
             receiver = hk_farm_after(farm, receiver);
             req += farm->fan;
             started++;
+            farm->late += is_late;
+            is_late = false;
             next_ns = due_ns(farm, begin_ns, started);
             continue;
         }
+        is_late = is_late || (started < events && !may_start && now_ns >= next_ns);
         const uint64_t before = ended;
         HK_TRY(take_ends(run, begin_ns, started, &ended));
         const uint64_t left_ns = may_start ? next_ns - now_ns : UINT64_MAX;
@@ -198,6 +204,7 @@ hk_status_t hk_farm_prepare(hk_run_t *run)
                                    .fan = fan_of(run),
                                    .control_bytes = control_bytes_of(run),
                                    .rate_hz = (uint64_t)rate_hz,
+                                   .burst = (uint64_t)run->option[HK_FARM_BURST],
                                    .start = kind_of(run)->start,
                                    .supervise = rate_hz > 0 ? supervise_on_schedule : supervise};
     const bool computes = run->ctx->rank > senders;
@@ -213,15 +220,16 @@ static uint64_t share_from(const hk_farm_t *farm, int first, int receiver, uint6
     return events > before ? (events - before - 1) / receivers + 1 : 0;
 }
 
-static int receiver_of(const hk_run_t *run)
-{
-    return run->ctx->rank - 1 - hk_farm_of(run)->senders;
-}
-
 static uint64_t share_of(const hk_run_t *run, uint64_t events)
 {
     const hk_farm_t *farm = hk_farm_of(run);
-    return share_from(farm, farm->next, receiver_of(run), events);
+    return share_from(farm, farm->next, hk_farm_receiver(run), events);
+}
+
+uint64_t hk_farm_repeated(const hk_run_t *run)
+{
+    const hk_farm_t *farm = hk_farm_of(run);
+    return share_from(farm, farm->first, hk_farm_receiver(run), farm->repeated);
 }
 
 static void advance(hk_run_t *run, uint64_t events)
@@ -230,6 +238,7 @@ static void advance(hk_run_t *run, uint64_t events)
     const uint64_t receivers = (uint64_t)farm->receivers;
     farm->first = farm->next;
     farm->repeated = events;
+    farm->begun += events;
     farm->next = (int)(((uint64_t)farm->next + events % receivers) % receivers);
 }
 
@@ -270,12 +279,23 @@ bool hk_farm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
         return i == 0;
     }
     *expected_p = (hk_expected_t){.in_offset = i * run->bytes, .size_bytes = run->bytes, .from_rank = 1 + (int)i};
-    return i < (size_t)farm->senders && share_from(farm, farm->first, receiver_of(run), farm->repeated) > 0;
+    return i < (size_t)farm->senders && hk_farm_repeated(run) > 0;
 }
 
 bool hk_farm_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
-    return run->option[HK_FARM_COMPUTE] > 0 && hk_delay_counter(&hk_farm_of(run)->delay, i, counter_p);
+    const size_t of_schedule = run->option[HK_FARM_RATE] > 0;
+    if (i < of_schedule) {
+        *counter_p = (hk_counter_t){"late_events", hk_farm_of(run)->late};
+        return true;
+    }
+    return run->option[HK_FARM_COMPUTE] > 0 && hk_delay_counter(&hk_farm_of(run)->delay, i - of_schedule, counter_p);
+}
+
+hk_status_t hk_farm_notify_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
+{
+    const hk_farm_t *farm = hk_farm_of(run);
+    return run->ctx->tp->isend(run->ctx, hk_farm_rank(farm, receiver), run->out, farm->control_bytes, reqs);
 }
 
 /* ---- senders that push ------------------------------------------------------------------------------------------- */

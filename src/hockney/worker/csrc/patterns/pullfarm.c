@@ -2,11 +2,6 @@
  * the fragments of all senders, receives them, and reports to the supervisor. Four hops. */
 #include "farm.h"
 
-static hk_status_t notify_receiver(hk_run_t *run, int receiver, hk_req_t *reqs)
-{
-    return run->ctx->tp->isend(run->ctx, hk_farm_rank(hk_farm_of(run), receiver), run->out, run->bytes, reqs);
-}
-
 /* A sender serves events in order, so with several in flight a request may wait for that of an earlier event. */
 static hk_status_t serve(hk_run_t *run, uint64_t events)
 {
@@ -44,7 +39,7 @@ static hk_status_t pullfarm_take_event(hk_run_t *run)
 }
 
 static const hk_farm_kind_t pullfarm = {
-    .asks_receiver = true, .per_sender = 2, .start = notify_receiver, .serve = serve, .take = pullfarm_take_event};
+    .asks_receiver = true, .per_sender = 2, .start = hk_farm_notify_receiver, .serve = serve, .take = pullfarm_take_event};
 
 /* A sender has the request of the last event's receiver; a receiver has the supervisor's message. */
 static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)
@@ -70,7 +65,6 @@ const hk_pattern_t hk_pattern_pullfarm = {
     .law = HK_LAW_SENDERS,
     .own = &pullfarm,
     .option = {HK_FARM_OPTIONS},
-    .fits = hk_farm_fits,
     .expected = pullfarm_expected,
-    HK_FARM_SHARED,
+    HK_FARM_FIXED,
 };

@@ -13,7 +13,6 @@ const hk_pattern_t hk_pattern_pushfarm = {
     .law = HK_LAW_SENDERS,
     .own = &pushfarm,
     .option = {HK_FARM_OPTIONS},
-    .fits = hk_farm_fits,
     .expected = hk_farm_expected,
-    HK_FARM_SHARED,
+    HK_FARM_FIXED,
 };

@@ -31,6 +31,8 @@ typedef enum hk_event_kind {
     HK_EVENT_DONE,     /* a turn of a CPU has finished its work */
     HK_EVENT_RELEASE,  /* a turn that held a CPU releases it */
     HK_EVENT_WANT,     /* a request of a computing rank is done */
+    HK_EVENT_SEGMENT,  /* of TCP: a segment reaches the next link, its receiver, or its sender again */
+    HK_EVENT_TIMER,    /* of TCP: a connection has waited for an acknowledgement */
 } hk_event_kind_t;
 
 /* Costs in ps of a message of one size in one class. */
@@ -71,6 +73,7 @@ typedef struct hk_message {
     uint64_t left_ps; /* when its first byte left */
     uint64_t ready_ps;
     uint64_t transfer_ps; /* on the slowest link */
+    uint64_t end_byte;    /* with TCP: where it ends in the stream of its connection */
     bool has_receives;    /* the sender had open receives when it sent */
     bool has_data;        /* up to 8 bytes are in `word`, more in `copy` */
     hk_stage_t stage;
@@ -172,6 +175,7 @@ struct hk_sim {
     uint64_t slice_ps;
     size_t nodes_count;
     uint64_t *link_free_ps;
+    struct hk_tcp *tcp; /* NULL: links have no end of room, and lose nothing */
     double *kind_ps_per_byte;
     uint64_t *kind_latency_ps;
     uint64_t turn_ps;

@@ -1,5 +1,5 @@
 /* Events of a simulated machine, for the files of the machine. Each file uses only those before it: engine.c runs
- * ranks and events in the order of time; costs.c, data.c and message_pool.c; cpu.c; messages.c; requests.c; onesided.c
+ * ranks and events in the order of time; costs.c, data.c and message_pool.c; cpu.c; tcp_flows.c; messages.c and tcp.c; requests.c; onesided.c
  * and stream.c; machine.c uses all. */
 #ifndef HK_SIM_EVENTS_H
 #define HK_SIM_EVENTS_H
@@ -24,6 +24,9 @@ void hk_messages_free(hk_sim_t *sim);
 void hk_data_take(hk_sim_t *sim, hk_message_t *message, const void *buf);
 void hk_data_give(hk_sim_t *sim, hk_message_t *message, const hk_sim_req_t *req);
 void hk_data_drop(hk_sim_t *sim, hk_message_t *message);
+
+/* Its last byte has come through switches with finite buffers (tcp.h). */
+void hk_message_delivered(hk_sim_t *sim, hk_message_t *message);
 
 /* A message leaves its sender, at the time of the sender's clock. */
 void hk_message_begin(hk_sim_rank_t *rank, hk_message_t *message);

@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "events.h"
+#include "tcp.h"
 
 static void happen(hk_sim_t *sim, hk_event_kind_t kind, void *what)
 {
     if (kind <= HK_EVENT_WRITE) {
         hk_message_event(sim, kind, what);
+    } else if (kind >= HK_EVENT_SEGMENT) {
+        hk_tcp_event(sim, kind, what);
     } else {
         hk_cpu_event(sim, kind, what);
     }
@@ -116,6 +119,7 @@ hk_status_t hk_sim_open(const hk_model_t *model, int size, hk_sim_t **sim_p)
     status = status == HK_OK ? open_links(sim) : status;
     status = status == HK_OK ? open_ranks(sim) : status;
     status = status == HK_OK ? open_cpus(sim) : status;
+    status = status == HK_OK && model->has_tcp ? hk_tcp_open(sim) : status;
     status = status == HK_OK ? hk_stacks_open((size_t)size, &sim->stacks) : status;
     if (status == HK_ERR_MEMORY) {
         fprintf(stderr, "hockney worker: no memory for %d ranks\n", size);
@@ -138,6 +142,7 @@ void hk_sim_close(hk_sim_t *sim)
         }
     }
     hk_messages_free(sim);
+    hk_tcp_close(sim);
     if (sim->topology != NULL) {
         hk_topology_close(sim->topology);
     }
@@ -169,6 +174,7 @@ void hk_sim_reset(hk_sim_t *sim, uint64_t seed)
     memset(sim->nodes, 0, sim->nodes_count * sizeof *sim->nodes);
     memset(sim->link_free_ps, 0, hk_topology_links(sim->topology) * sizeof *sim->link_free_ps);
     hk_queue_clear(&sim->queue);
+    hk_tcp_reset(sim);
     free(sim->channels.place);
     sim->channels = (hk_channels_t){0};
     hk_messages_drop_all(sim);

@@ -1,6 +1,7 @@
 /* The path of a message: from its sender's CPU through its channel, ports of nodes and links to the receiver.
  * docs/machines.md has the rules. */
 #include "events.h"
+#include "tcp.h"
 
 static const uint64_t UNKNOWN_PS = UINT64_MAX;
 
@@ -193,11 +194,43 @@ static bool meets_another(hk_sim_t *sim, const hk_message_t *message)
     return back != NULL && back->free_ps > sim->now_ps;
 }
 
+/* The connection takes the message. Its channel is free for the next one when the sender has passed on the bytes. */
+static void launch_tcp(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
+{
+    const uint64_t *cost_ps = message->costs->ps;
+    channel = channel != NULL ? channel : channel_of(sim, message);
+    if (channel == NULL) {
+        return;
+    }
+    message->transfer_ps = cost_ps[HK_COST_TRANSFER];
+    message->left_ps = sim->now_ps;
+    message->ready_ps = hk_sim_noisy(&sim->ranks[message->from], cost_ps[HK_COST_LATENCY]); /* from its last byte on */
+    message->stage = HK_STAGE_LAUNCHED;
+    sim->ranks[message->from].sent_ps = sim->now_ps + message->ready_ps;
+    free_channel(sim, channel, sim->now_ps + message->transfer_ps);
+    hk_tcp_send(sim, message);
+}
+
+void hk_message_delivered(hk_sim_t *sim, hk_message_t *message)
+{
+    const uint64_t passed_on_ps = message->left_ps + message->transfer_ps;
+    message->ready_ps = hk_sum_ps(sim->now_ps, message->ready_ps);
+    message->transfer_ps = passed_on_ps > sim->now_ps ? passed_on_ps - sim->now_ps : 0;
+    if (message->costs->protocol == HK_RENDEZVOUS && message->kind == HK_TWO_SIDED) {
+        hk_req_complete(message->send, later(sim->now_ps, passed_on_ps), 0);
+    }
+    come_to_node(sim, message, message->ready_ps);
+}
+
 /* channel: NULL if its place is not known. */
 static void launch(hk_sim_t *sim, hk_channel_t *channel, hk_message_t *message)
 {
     const uint64_t *cost_ps = message->costs->ps;
     uint64_t transfer_ps = cost_ps[HK_COST_TRANSFER];
+    if (sim->tcp != NULL && sim->ranks[message->from].node != sim->ranks[message->to].node) {
+        launch_tcp(sim, channel, message);
+        return;
+    }
     if (cost_ps[HK_COST_DUPLEX] > 0) {
         transfer_ps += meets_another(sim, message) ? cost_ps[HK_COST_DUPLEX] : 0;
         channel = NULL; /* the table may have moved */

@@ -118,6 +118,13 @@ typedef struct hk_model {
     double *node_factors;      /* the slowdown of each node; NULL: 1 for all */
     size_t node_factors_count; /* later nodes have 1 */
 
+    /* Of the output ports of switches, and of TCP (tcp.h). */
+    uint64_t switch_buffer_bytes;
+    bool switch_is_shared, has_tcp;
+    double tcp_min_rto_ns;
+    uint64_t tcp_window_bytes; /* 0: no limit */
+    uint64_t tcp_mss_bytes, tcp_header_bytes, tcp_initial_window;
+
     uint64_t stream_buffer_bytes;
     hk_line_t stream_cost[HK_STREAM_COSTS]; /* without packets */
     double own_block_per_byte_ns;           /* of the all-to-all: a copy of the rank's own block */

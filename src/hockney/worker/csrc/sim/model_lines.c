@@ -264,6 +264,31 @@ static void read_stream_cost(hk_model_reader_t *reader)
     line->per_byte_ns = ns_at(reader, 3);
 }
 
+/* switch BUFFER_BYTES port|shared */
+static void read_switch(hk_model_reader_t *reader)
+{
+    static const char *const whose[] = {"port", "shared", NULL};
+    hk_want_words(reader, 3, 3);
+    reader->model->switch_buffer_bytes = hk_count_at(reader, 1, 1, BYTES_MAX);
+    reader->model->switch_is_shared = hk_choice_at(reader, 2, whose, "switch") == 1;
+}
+
+/* tcp MIN_RTO_NS WINDOW_BYTES MSS_BYTES HEADER_BYTES INITIAL_WINDOW */
+static void read_tcp(hk_model_reader_t *reader)
+{
+    hk_model_t *model = reader->model;
+    hk_want_words(reader, 6, 6);
+    model->has_tcp = true;
+    model->tcp_min_rto_ns = hk_number_at(reader, 1, 1, COST_MAX_NS);
+    model->tcp_window_bytes = hk_count_at(reader, 2, 0, BYTES_MAX);
+    model->tcp_mss_bytes = hk_count_at(reader, 3, 1, UINT32_MAX);
+    model->tcp_header_bytes = hk_count_at(reader, 4, 0, UINT32_MAX);
+    model->tcp_initial_window = hk_count_at(reader, 5, 1, UINT32_MAX);
+    if (model->switch_buffer_bytes < model->tcp_mss_bytes + model->tcp_header_bytes) {
+        hk_wrong_line(reader, "tcp must follow a switch whose buffer holds a segment");
+    }
+}
+
 static void read_barrier(hk_model_reader_t *reader)
 {
     hk_want_words(reader, 3, 3);
@@ -321,6 +346,7 @@ void hk_take_line(hk_model_reader_t *reader)
         {"stream", read_stream},     {"stream_cost", read_stream_cost},
         {"barrier", read_barrier},   {"node_factor", read_node_factor},
         {"alltoall", read_alltoall}, {"compute", read_compute},
+        {"switch", read_switch},     {"tcp", read_tcp},
     };
     hk_model_t *model = reader->model;
     const struct {

@@ -4,6 +4,7 @@
 
 #include "../algorithms/algorithms.h"
 #include "engine.h"
+#include "tcp.h"
 
 static hk_sim_req_t *req_of(hk_req_t *req)
 {
@@ -25,6 +26,11 @@ static void sim_close(hk_ctx_t *ctx)
 static const char *sim_library(const hk_ctx_t *ctx)
 {
     return ((const hk_sim_rank_t *)(const void *)ctx)->sim->library;
+}
+
+static bool sim_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
+{
+    return hk_tcp_counter((const hk_sim_rank_t *)(const void *)ctx, i, counter_p);
 }
 
 static hk_status_t sim_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
@@ -174,6 +180,7 @@ const hk_transport_t hk_transport_sim = {
     .open = sim_open,
     .close = sim_close,
     .library = sim_library,
+    .counter = sim_counter,
     .alloc = hk_private_alloc,
     .free = hk_private_free,
     .send = sim_send,

@@ -152,7 +152,11 @@ static bool tcp_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
     static const struct {
         const char *name;
         size_t place;
-    } counters[] = {{"segments", 136}, {"retransmits", 100}, {"needless_retransmits", 216}};
+        bool is_short; /* of 16 bits, since Linux 6.7 */
+    } counters[] = {{"segments", 136, false},
+                    {"retransmits", 100, false},
+                    {"needless_retransmits", 216, false},
+                    {"timeouts", 240, true}};
     const hk_stream_t *stream = (const hk_stream_t *)ctx;
     if (i >= sizeof counters / sizeof counters[0]) {
         return false;
@@ -163,10 +167,12 @@ static bool tcp_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
         unsigned char info[256] = {0};
         socklen_t len = sizeof info;
         uint32_t count = 0;
+        uint16_t few = 0;
         if (stream->out[peer].fd >= 0 && getsockopt(stream->out[peer].fd, IPPROTO_TCP, TCP_INFO, info, &len) == 0) {
             memcpy(&count, info + counters[i].place, sizeof count);
+            memcpy(&few, info + counters[i].place, sizeof few);
         }
-        counter_p->value += count;
+        counter_p->value += counters[i].is_short ? few : count;
     }
 #else
     (void)stream;
