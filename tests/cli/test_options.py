@@ -125,12 +125,22 @@ def test_fragments_of_events_have_sizes_of_a_distribution_or_a_file(
     assert facts(document(capsys, *words, "--bytes", "4K", "-o", "in_flight=4"))["bytes"] == {4096}
 
 
-def test_many_sizes_become_classes_with_the_same_mean(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_many_sizes_become_classes_with_the_same_mean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sizes"
     file.write_text(" ".join(str(10 * number) for number in range(1, 641)))
-    words = ("run", "eventbuilder", "--dry-run", "--json", "-t", "unix", "-n", "3", "--oversubscribe", "-o", f"fragment={file}")
+    words = (
+        "run",
+        "eventbuilder",
+        "--dry-run",
+        "--json",
+        "-t",
+        "unix",
+        "-n",
+        "3",
+        "--oversubscribe",
+        "-o",
+        f"fragment={file}",
+    )
     (options,) = facts(document(capsys, *words))["options"]
     sizes = [int(size) for size in dict(options)["fragment"].split("+")[1:]]
     assert (len(sizes), sizes[0], sum(sizes)) == (64, 55, 64 * 3205)
@@ -145,9 +155,7 @@ def test_many_sizes_become_classes_with_the_same_mean(
         ("fragment=nofile", "cannot read the sizes of fragments nofile: no such file or directory"),
     ],
 )
-def test_wrong_fragments_are_refused(
-    word: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_fragments_are_refused(word: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sizes"
     file.write_text("8 12K")
     assert execute(["run", "eventbuilder", "-t", "unix", "-n", "3", "-o", word.replace("FILE", str(file))]) == 2

@@ -188,12 +188,12 @@ def test_events_that_wait_for_a_place_are_late() -> None:
 
 
 def test_a_builder_with_one_credit_takes_one_fragment_at_a_time(tmp_path: Path) -> None:
-    """With one credit a readout is asked when the fragment before has come; with all, they share the builder's way in."""
+    """With one credit a readout is asked when the one before has sent; with all, they share the builder's way in."""
     hops_ns, way_in_ns = 4 * W, 500
     model = lines(latency=W, in_="0 0.5 0")  # 500 ns for a fragment, 8 for 16 B
     taken = {
-        credits: times(tmp_path, model, 6, "eventbuilder", 1000, senders=4, schedule="credits", credits=credits)[0][0]
-        for credits in (1, 2, 4)
+        most: times(tmp_path, model, 6, "eventbuilder", 1000, senders=4, schedule="credits", credits=most)[0][0]
+        for most in (1, 2, 4)
     }
     assert taken[4] == pytest.approx(hops_ns + 3 * way_in_ns, abs=50)
     assert taken[1] == pytest.approx(hops_ns + 3 * 2 * W, abs=50)

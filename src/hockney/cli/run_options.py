@@ -221,7 +221,9 @@ def _fragments(path: Path) -> tuple[str, tuple[int, ...]]:
     words = re.split(r"[\s,]+", named_bytes(path, "sizes of fragments").decode(errors="replace").strip())
     strange = next((word for word in words if not re.fullmatch(r"0*[1-9]\d{0,8}", word, re.ASCII)), None)
     if strange is not None:
-        raise UsageError(f"'{strange}' in {path} is no size of a fragment: write whole numbers of bytes such as 512 2048")
+        raise UsageError(
+            f"'{strange}' in {path} is no size of a fragment: write whole numbers of bytes such as 512 2048"
+        )
     sizes = sorted(map(int, words))
     classes = min(len(sizes), LIST_MAX)
     ends = [len(sizes) * place // classes for place in range(classes + 1)]

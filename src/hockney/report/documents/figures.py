@@ -101,7 +101,11 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
     ("schedule", Column("reached", right=True), _of_events(_reached)),
     ("", Column("per builder", right=True), _of_events(lambda of: known_text(of.builder_bytes_per_s, format_rate))),
     ("schedule", Column("late", right=True, optional=True), _of_events(lambda of: known_text(of.late, percent_text))),
-    ("", Column("fairness", right=True, optional=True), _of_events(lambda of: known_text(of.fairness, "{:.2f}".format))),
+    (
+        "",
+        Column("fairness", right=True, optional=True),
+        _of_events(lambda of: known_text(of.fairness, "{:.2f}".format)),
+    ),
     ("", Column("lost", right=True), _of_events(lambda of: f"{of.lost or ''}")),
     ("", Column("resent", right=True), _of_events(lambda of: f"{of.resent or ''}")),
     ("", Column("timeouts", right=True), _of_events(lambda of: f"{of.timeouts or ''}")),

@@ -202,8 +202,8 @@ typedef struct hk_pattern {
     /* The i-th counter of this rank since prepare; false: there are no more. Optional: absent means none. */
     bool (*counter)(const hk_run_t *run, size_t i, hk_counter_t *counter_p);
 
-    /* What this rank waits for, at its time limit: called in a signal handler, while repeat runs. Optional: absent means
-     * that it is not said. */
+    /* What this rank waits for, at its time limit: called in a signal handler, while repeat runs. Optional: absent
+     * means that it is not said. */
     bool (*waits)(const hk_run_t *run, hk_waited_t *waited_p);
 
     /* For patterns that compute with received data: whether every repetition since prepare was correct. Called

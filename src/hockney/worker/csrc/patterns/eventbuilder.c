@@ -159,8 +159,8 @@ static hk_status_t eventbuilder_post(hk_run_t *run, int sender, hk_req_t *req)
     unsigned char *in = run->in + eventbuilder_place(run, own->event) +
                         (size_t)(sender - 1) * (size_t)fragments->streams * fragments->largest;
     for (int stream = 0; stream < fragments->streams; stream++, in += fragments->largest) {
-        HK_TRY(run->ctx->tp->irecv(run->ctx, sender, in, hk_fragment_bytes(fragments, own->event, sender, stream),
-                                   req++));
+        HK_TRY(
+            run->ctx->tp->irecv(run->ctx, sender, in, hk_fragment_bytes(fragments, own->event, sender, stream), req++));
     }
     return HK_OK;
 }
@@ -210,14 +210,26 @@ static hk_status_t eventbuilder_take_granted(hk_run_t *run)
 /* ---- the pattern ------------------------------------------------------------------------------------------------- */
 
 static const hk_farm_kind_t eventbuilder_kinds[] = {
-    [SCHEDULE_ALL] = {.serve = eventbuilder_push, .take = eventbuilder_take, .start = hk_farm_notify_senders,
-                      .control_bytes = CONTROL_BYTES, .marks = HK_FRAGMENT_MARKS},
-    [SCHEDULE_BARREL] = {.serve = eventbuilder_rounds, .take = eventbuilder_take, .start = hk_farm_notify_senders,
-                         .control_bytes = CONTROL_BYTES, .marks = HK_FRAGMENT_MARKS},
-    [SCHEDULE_RANDOM] = {.serve = eventbuilder_rounds, .take = eventbuilder_take, .start = hk_farm_notify_senders,
-                         .control_bytes = CONTROL_BYTES, .marks = HK_FRAGMENT_MARKS},
-    [SCHEDULE_CREDITS] = {.serve = eventbuilder_serve_credits, .take = eventbuilder_take_granted,
-                          .start = hk_farm_notify_receiver, .asks_receiver = true, .control_bytes = CONTROL_BYTES,
+    [SCHEDULE_ALL] = {.serve = eventbuilder_push,
+                      .take = eventbuilder_take,
+                      .start = hk_farm_notify_senders,
+                      .control_bytes = CONTROL_BYTES,
+                      .marks = HK_FRAGMENT_MARKS},
+    [SCHEDULE_BARREL] = {.serve = eventbuilder_rounds,
+                         .take = eventbuilder_take,
+                         .start = hk_farm_notify_senders,
+                         .control_bytes = CONTROL_BYTES,
+                         .marks = HK_FRAGMENT_MARKS},
+    [SCHEDULE_RANDOM] = {.serve = eventbuilder_rounds,
+                         .take = eventbuilder_take,
+                         .start = hk_farm_notify_senders,
+                         .control_bytes = CONTROL_BYTES,
+                         .marks = HK_FRAGMENT_MARKS},
+    [SCHEDULE_CREDITS] = {.serve = eventbuilder_serve_credits,
+                          .take = eventbuilder_take_granted,
+                          .start = hk_farm_notify_receiver,
+                          .asks_receiver = true,
+                          .control_bytes = CONTROL_BYTES,
                           .marks = HK_FRAGMENT_MARKS},
 };
 
@@ -235,7 +247,8 @@ static bool eventbuilder_fits(const hk_run_t *run, char *why, size_t len)
     const size_t builders = eventbuilder_receivers(run);
     const bool has_rounds = schedule == SCHEDULE_BARREL || schedule == SCHEDULE_RANDOM;
     if (has_rounds && (size_t)run->option[HK_FARM_IN_FLIGHT] < builders) {
-        snprintf(why, len, "schedule=%s needs rounds of %zu events, one for each builder: in_flight must be %zu or more",
+        snprintf(why, len,
+                 "schedule=%s needs rounds of %zu events, one for each builder: in_flight must be %zu or more",
                  words[schedule], builders, builders);
         return false;
     }
@@ -301,8 +314,7 @@ static bool eventbuilder_built(const hk_run_t *run, size_t i, hk_expected_t *exp
     }
     const uint64_t event = own->event - (back + 1) * receivers;
     const int sender = 1 + (int)(i % blocks / streams), stream = (int)(i % streams);
-    *expected_p = (hk_expected_t){.in_offset =
-                                      eventbuilder_place(run, event) + i % blocks * own->fragments.largest,
+    *expected_p = (hk_expected_t){.in_offset = eventbuilder_place(run, event) + i % blocks * own->fragments.largest,
                                   .from_offset = hk_fragment_at(event, receivers, stream),
                                   .size_bytes = hk_fragment_bytes(&own->fragments, event, sender, stream),
                                   .from_rank = sender};

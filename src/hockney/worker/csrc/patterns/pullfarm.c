@@ -38,8 +38,11 @@ static hk_status_t pullfarm_take_event(hk_run_t *run)
     return tp->send(ctx, 0, run->out, bytes);
 }
 
-static const hk_farm_kind_t pullfarm = {
-    .asks_receiver = true, .per_sender = 2, .start = hk_farm_notify_receiver, .serve = serve, .take = pullfarm_take_event};
+static const hk_farm_kind_t pullfarm = {.asks_receiver = true,
+                                        .per_sender = 2,
+                                        .start = hk_farm_notify_receiver,
+                                        .serve = serve,
+                                        .take = pullfarm_take_event};
 
 /* A sender has the request of the last event's receiver; a receiver has the supervisor's message. */
 static bool pullfarm_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p)

@@ -1,6 +1,6 @@
 /* Events of a simulated machine, for the files of the machine. Each file uses only those before it: engine.c runs
- * ranks and events in the order of time; costs.c, data.c and message_pool.c; cpu.c; tcp_flows.c; messages.c and tcp.c; requests.c; onesided.c
- * and stream.c; machine.c uses all. */
+ * ranks and events in the order of time; costs.c, data.c and message_pool.c; cpu.c; tcp_flows.c; messages.c and tcp.c;
+ * requests.c; onesided.c and stream.c; machine.c uses all. */
 #ifndef HK_SIM_EVENTS_H
 #define HK_SIM_EVENTS_H
 

@@ -76,8 +76,9 @@ static void tcp_set_timer(hk_sim_t *sim, hk_flow_t *flow)
 static void tcp_transmit(hk_sim_t *sim, hk_flow_t *flow, uint64_t first, uint64_t end)
 {
     const bool is_again = first < flow->most;
-    hk_tcp_segment_t *segment = hk_tcp_segment_new(sim, &(hk_tcp_segment_t){.flow = flow, .first = first, .end = end,
-                                                       .sent_ps = sim->now_ps, .is_again = is_again});
+    hk_tcp_segment_t *segment = hk_tcp_segment_new(
+        sim,
+        &(hk_tcp_segment_t){.flow = flow, .first = first, .end = end, .sent_ps = sim->now_ps, .is_again = is_again});
     sim->tcp->counts[flow->to].again += is_again;
     flow->most = end > flow->most ? end : flow->most;
     if (segment != NULL) {
@@ -116,7 +117,7 @@ static void tcp_send_more(hk_sim_t *sim, hk_flow_t *flow)
 static void tcp_send_missing(hk_sim_t *sim, hk_flow_t *flow)
 {
     tcp_transmit(sim, flow, flow->acknowledged,
-             tcp_smaller(flow->acknowledged + sim->model->tcp_mss_bytes, flow->most));
+                 tcp_smaller(flow->acknowledged + sim->model->tcp_mss_bytes, flow->most));
 }
 
 static void tcp_halve_threshold(const hk_sim_t *sim, hk_flow_t *flow)

@@ -128,8 +128,12 @@ static hk_flow_t *tcp_new_flow(hk_sim_t *sim, uint64_t key, const hk_message_t *
         free(hop);
         return NULL;
     }
-    *flow = (hk_flow_t){.key = key, .from = message->from, .to = message->to, .route = *route, .threshold = 1e18,
-                     .window = (double)(model->tcp_initial_window * model->tcp_mss_bytes)};
+    *flow = (hk_flow_t){.key = key,
+                        .from = message->from,
+                        .to = message->to,
+                        .route = *route,
+                        .threshold = 1e18,
+                        .window = (double)(model->tcp_initial_window * model->tcp_mss_bytes)};
     memcpy(hop, route->hop, route->count * sizeof *hop);
     flow->route.hop = hop;
     for (size_t i = 0; i < route->count; i++) {
@@ -156,4 +160,3 @@ hk_flow_t *hk_tcp_flow_of(hk_sim_t *sim, const hk_message_t *message)
     }
     return *place;
 }
-
