@@ -44,7 +44,7 @@ def building_of(figure: Figure) -> Building | None:
     event_bytes = readouts * streams * point.bytes if sending else 0
     return Building(
         events_per_s=reached if point.rate_hz else None,
-        kept=min(1.0, reached / point.rate_hz) if reached and point.rate_hz else None,
+        kept=reached / point.rate_hz if reached and point.rate_hz else None,
         builder_bytes_per_s=reached * event_bytes / (point.ranks - 1 - readouts) if reached and event_bytes else None,
         late=counted["late_events"][0] / events if events and "late_events" in counted else None,
         fairness=jain([1 / ns for ns in sending]) if sending and all(sending) else None,
@@ -64,11 +64,14 @@ def _counted(figure: Figure) -> dict[str, tuple[float, ...]]:
 
 
 def _reached(figure: Figure) -> tuple[float | None, int]:
-    """The events on schedule per second of rank 0's time, and how many there were."""
+    """The events on schedule per second of rank 0's time, and how many there were.
+
+    The last period is not in that time, so the rate is at most the one offered.
+    """
     measurements = [] if figure.is_imported else figure.samples_of
     events = sum(each.elapsed_ns.shape[1] for each in measurements)
     wall_ns = sum(each.wall_ns[0] for each in measurements)
-    return (1e9 * events / wall_ns if wall_ns else None), events
+    return (min(1e9 * events / wall_ns, figure.point.rate_hz) if wall_ns else None), events
 
 
 def jain(rates: Sequence[float]) -> float:

@@ -27,7 +27,6 @@ from hockney.report.words import (
     cell_text,
     known_text,
     launches_text,
-    percent_text,
     placement_text,
     readable_names,
     size_text,
@@ -100,7 +99,7 @@ _COLUMNS: tuple[tuple[str, Column, Callable[[Figure], str]], ...] = (
     ("schedule", Column("verdict"), lambda figure: figure.series.verdict or ""),
     ("schedule", Column("reached", right=True), _of_events(_reached)),
     ("", Column("per builder", right=True), _of_events(lambda of: known_text(of.builder_bytes_per_s, format_rate))),
-    ("schedule", Column("late", right=True, optional=True), _of_events(lambda of: known_text(of.late, percent_text))),
+    ("schedule", Column("late", right=True), _of_events(lambda of: f"{100 * of.late:.2g} %" if of.late else "")),
     (
         "",
         Column("fairness", right=True, optional=True),
