@@ -345,7 +345,9 @@ def _left_out(machine: MachineModel, pairs: CostClass) -> Iterator[str]:
     if cpu is not None and (cpu.slice_ns or cpu.compute_fixed_ns or cpu.compute_factor != 1):
         yield "cpu"
     yield from (
-        key for key in ("noise", "barrier", "alltoall", "stream", "slower", "put", "get") if getattr(machine, key)
+        key
+        for key in ("noise", "barrier", "alltoall", "stream", "switch", "tcp", "slower", "put", "get")
+        if getattr(machine, key)
     )
     if _shares_nodes(machine):
         yield "ranks_per_node"
