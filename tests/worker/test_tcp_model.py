@@ -114,8 +114,8 @@ def goodput(tmp_path: Path, readouts: int, *, buffer: int = 65_536, min_rto_ms: 
     """The share of a builder's link of 1 Gbit/s that events use: 64 KiB from each readout, one event at a time."""
     tcp = f"tcp {min_rto_ms * 1e6} 0 1448 90 10"
     model = lines(BARRIER, "link 0 125e6 25000", f"switch {buffer} port", tcp, send_cpu=1000, recv_cpu=1000)
-    options = {"senders": readouts, "schedule": "credits", "credits": readouts, "batch": 20}
-    ns = answer(tmp_path, model, readouts + 2, "eventbuilder", 65_536, warmup=5, **options)["elapsed_ns"][0][0]
+    options: dict[str, Any] = {"senders": readouts, "schedule": "credits", "credits": readouts, "batch": 20}
+    ns: int = answer(tmp_path, model, readouts + 2, "eventbuilder", 65_536, warmup=5, **options)["elapsed_ns"][0][0]
     return 20 * readouts * 65_536 * 8.0 / ns
 
 
@@ -133,7 +133,7 @@ def test_schedules_that_spread_readouts_lose_nothing(tmp_path: Path) -> None:
     model = lines(BARRIER, "link 0 125e6 1000", "switch 30000 port", "tcp 1e6 0 1448 90 10", send_cpu=500, recv_cpu=500)
     drops = {}
     for schedule in ("all", "barrel", "random", "credits"):
-        options = {"senders": 4, "in_flight": 8, "schedule": schedule, "credits": 1, "batch": 2}
+        options: dict[str, Any] = {"senders": 4, "in_flight": 8, "schedule": schedule, "credits": 1, "batch": 2}
         said = answer(tmp_path, model, 9, "eventbuilder", 14_480, warmup=0, **options)
         drops[schedule] = sum(said["counters"]["drops"])
     assert drops["all"] > drops["random"] > 0

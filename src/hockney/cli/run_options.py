@@ -188,7 +188,8 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
     pairs = dict(parse_pair("an option", word) for word in words)
     if (shift := pairs.pop("shift", None)) is not None:
         pairs["schedule"] = ",".join({"yes": "barrel", "no": "all"}.get(each, each) for each in shift.split(","))
-    fragment, mean_bytes = pairs.get("fragment", "fixed"), ()
+    fragment = pairs.get("fragment", "fixed")
+    mean_bytes: tuple[int, ...] = ()
     if "lognormal" in fragment:
         del pairs["fragment"]
         pairs["sigma_percent"] = ",".join(map(_sigma_percent, fragment.split(",")))
