@@ -117,8 +117,8 @@ def test_fragments_of_events_have_sizes_of_a_distribution_or_a_file(
     """A file also gives the mean, unless --bytes does; `shift` is what the schedule was."""
     file = tmp_path / "sizes"
     file.write_text("600, 100\n200\n")
-    words = ("run", "eventbuilder", "--dry-run", "--json", "-t", "unix", "-n", "3", "--oversubscribe")
-    words = (*words, "-o", word.replace("FILE", str(file)))
+    shape = ("run", "eventbuilder", "--dry-run", "--json", "-t", "unix", "-n", "3", "--oversubscribe")
+    words = (*shape, "-o", word.replace("FILE", str(file)))
     known = facts(document(capsys, *words, "-o", "in_flight=4"))
     assert {name: dict(*known["options"])[name] for name in options} == options
     assert size is None or known["bytes"] == {size}

@@ -209,9 +209,9 @@ def test_the_list_of_everything_names_a_transport_once_for_all_its_ready_variant
 def test_an_option_that_takes_numbers_in_place_of_a_word_says_how_many(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["list", "patterns", "--json"]) == 0
     options = [each for row in json.loads(capsys.readouterr().out)["patterns"] for each in row["options"]]
-    (distances,) = {(*each["choices"], each["default"]) for each in options if each["list_max"] == 64}
-    assert distances == ("grid", "grid")
-    assert {each["name"] for each in options if each["list_max"]} == {"distances"}
+    known = {each["name"]: (*each["choices"], each["default"]) for each in options if each["list_max"] == 64}
+    assert known == {"distances": ("grid", "grid"), "fragment": ("fixed", "fixed")}
+    assert {each["name"] for each in options if each["list_max"]} == known.keys()
     assert not [word for each in options for word in each["choices"] if not re.fullmatch(r"[\w-]+", word)]
 
 

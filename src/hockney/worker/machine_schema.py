@@ -485,11 +485,11 @@ class MachineModel(_Table):
     @model_validator(mode="after")
     def _buffers_can_fill(self) -> MachineModel:
         switch, tcp = self.switch, self.tcp
-        if switch is None or tcp is None:
-            if switch is not tcp:
-                have, lack = ("switch", "tcp") if switch else ("tcp", "switch")
-                raise ValueError(f"[{have}] needs [{lack}]: what a full buffer drops is sent again by TCP")
+        if switch is None and tcp is None:
             return self
+        if switch is None or tcp is None:
+            have, lack = ("switch", "tcp") if switch else ("tcp", "switch")
+            raise ValueError(f"[{have}] needs [{lack}]: what a full buffer drops is sent again by TCP")
         frame_bytes = tcp.mss_bytes + tcp.header_bytes
         if switch.buffer_bytes < frame_bytes:
             raise ValueError(f"switch.buffer_bytes: {switch.buffer_bytes} hold no frame, which has {frame_bytes} B")

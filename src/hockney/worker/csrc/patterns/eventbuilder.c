@@ -209,28 +209,15 @@ static hk_status_t eventbuilder_take_granted(hk_run_t *run)
 
 /* ---- the pattern ------------------------------------------------------------------------------------------------- */
 
+#define EVENTBUILDER_KIND .control_bytes = CONTROL_BYTES, .marks = HK_FRAGMENT_MARKS
+#define EVENTBUILDER_PUSH EVENTBUILDER_KIND, .start = hk_farm_notify_senders, .take = eventbuilder_take
+
 static const hk_farm_kind_t eventbuilder_kinds[] = {
-    [SCHEDULE_ALL] = {.serve = eventbuilder_push,
-                      .take = eventbuilder_take,
-                      .start = hk_farm_notify_senders,
-                      .control_bytes = CONTROL_BYTES,
-                      .marks = HK_FRAGMENT_MARKS},
-    [SCHEDULE_BARREL] = {.serve = eventbuilder_rounds,
-                         .take = eventbuilder_take,
-                         .start = hk_farm_notify_senders,
-                         .control_bytes = CONTROL_BYTES,
-                         .marks = HK_FRAGMENT_MARKS},
-    [SCHEDULE_RANDOM] = {.serve = eventbuilder_rounds,
-                         .take = eventbuilder_take,
-                         .start = hk_farm_notify_senders,
-                         .control_bytes = CONTROL_BYTES,
-                         .marks = HK_FRAGMENT_MARKS},
-    [SCHEDULE_CREDITS] = {.serve = eventbuilder_serve_credits,
-                          .take = eventbuilder_take_granted,
-                          .start = hk_farm_notify_receiver,
-                          .asks_receiver = true,
-                          .control_bytes = CONTROL_BYTES,
-                          .marks = HK_FRAGMENT_MARKS},
+    [SCHEDULE_ALL] = {EVENTBUILDER_PUSH, .serve = eventbuilder_push},
+    [SCHEDULE_BARREL] = {EVENTBUILDER_PUSH, .serve = eventbuilder_rounds},
+    [SCHEDULE_RANDOM] = {EVENTBUILDER_PUSH, .serve = eventbuilder_rounds},
+    [SCHEDULE_CREDITS] = {EVENTBUILDER_KIND, .asks_receiver = true, .start = hk_farm_notify_receiver,
+                          .serve = eventbuilder_serve_credits, .take = eventbuilder_take_granted},
 };
 
 static const hk_farm_kind_t *eventbuilder_kind(const hk_run_t *run)
