@@ -176,6 +176,25 @@ def test_it_quotes_the_error_that_validate_found(
     assert "Optimistic: memory and NIC are never full. The network is one switch, links of 10Gbit/s." in screen
 
 
+def test_a_fitted_machine_is_extended_to_a_switch_that_loses(
+    known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Twelve readouts that send to one builder at once overflow a port, and then wait for the timer of TCP."""
+    words = ("predict", "eventbuilder", "-n", "14", "--bytes", "64K", "-o", "senders=12", "--store", str(known))
+    file, times_ns = tmp_path / "net.toml", {}
+    for buffer in (65_536, 1 << 24):
+        file.write_text(
+            'topology = { kind = "switch", nodes = 14, source = "planned" }\n'
+            'link = [{ bytes_per_s = 125e6, latency_ns = 2000, source = "planned" }]\n'
+            f'switch = {{ buffer_bytes = {buffer}, source = "planned" }}\ntcp = {{ source = "Linux" }}\n'
+        )
+        (row,) = document(capsys, *words, "--topology", str(file), "--json")["predictions"]
+        times_ns[buffer] = row["time_ns"]
+    assert times_ns[65_536] > 200e6 > 10 * times_ns[1 << 24]
+    assert execute([*words, "--topology", str(file)]) == 0
+    assert f"The network is {file}, TCP over ports with buffers." in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_fitted_model_can_be_kept(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("pingpong", "--bytes", "8", "--json")
     path = tmp_path / "mine.toml"
