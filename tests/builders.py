@@ -192,7 +192,7 @@ def make_matrix(ranks: int, times_ns: Mapping[tuple[int, int], float], **more: A
         "inconclusive": (),
     }
     times = {pair: Interval(time_ns, time_ns, time_ns, 9, 0.95) for pair, time_ns in times_ns.items()}
-    return PairMatrix(ranks=ranks, times=times, **(known | more))
+    return PairMatrix(ranks=ranks, shown=times, others=0, times=times, **(known | more))
 
 
 def make_pattern(

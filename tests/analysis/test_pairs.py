@@ -131,7 +131,25 @@ def test_a_matrix_is_of_the_state_in_which_most_pairs_have_an_interval(tmp_path:
     rare, *rest = idle(4, {}, 1000.0, measurements=2)
     often = [replace(one, then=replace(one, time_ns=6000.0, measurements=9, floor_ns=184.0)) for one in rest]
     (matrix,) = matrices(tmp_path, [rare, *often])
-    assert (matrix.state, matrix.missing) == ("far", 1)
+    assert (matrix.state, matrix.others, len(matrix.times)) == ("far", 1, 11)
+
+
+def test_a_matrix_has_the_figures_that_tables_show(tmp_path: Path) -> None:
+    """Of pairs with too few measurements in its state they are of several, and judge nobody."""
+    made = idle(4, {}, 1000.0)
+    busy = [replace(one, measurements=5, time_ns=1400.0, pace_ns=(0.9,) * 4) for one in made]
+    made = [replace(one, measurements=3 if n % 3 else 9, pace_ns=(0.5,) * 4, then=busy[n]) for n, one in enumerate(made)]
+    (matrix,) = matrices(tmp_path, made)
+    with open_results(tmp_path / "r.db") as results:
+        figures = [series.shown for series in results.run().series if series.shown is not None]
+    shown = {tuple(int(value) for _, value in each.point.options): each for each in figures}
+    assert {pair: time.value for pair, time in matrix.shown.items()} == {
+        pair: each.time.value for pair, each in shown.items()
+    }
+    assert (matrix.state, matrix.others, matrix.missing) == ("near", 8, 0)
+    assert {time.n for time in matrix.times.values()} == {3, 9}
+    (document,) = pairs_as_json([matrix])["matrices"]
+    assert document["time_ns"][1][2] == shown[1, 2].time.value
 
 
 def test_between_hosts_every_measurement_counts(tmp_path: Path) -> None:
@@ -143,7 +161,7 @@ def test_between_hosts_every_measurement_counts(tmp_path: Path) -> None:
         folder.mkdir()
         (matrix,) = matrices(folder, busy, hosts=hosts)
         assert {time.n for time in matrix.times.values()} == {count}
-    assert (matrix.state, matrix.floor_ns) == ("all states", None)
+    assert (matrix.state, matrix.floor_ns, matrix.others) == ("near", None, 12)
     with open_results(tmp_path / "9/r.db") as results:
         findings = explain_run(results.run()).findings
     assert [finding.facts["host"] for finding in findings if finding.code == "slow host"] == ["n2"]

@@ -45,9 +45,11 @@ def test_a_misspelt_variable_of_mpich_is_named(tmp_path: Path) -> None:
     assert list(unknown_variables(mpi, names)) == ["MPICH has no variable MPIR_CVAR_QQQQQQ, so it changes nothing"]
 
 
-@pytest.mark.parametrize("text", ["#!/bin/sh\nexit 1\n", "#!/bin/sh\necho 0 MPI Control Variables\n"])
-def test_without_a_list_nothing_is_named(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", ["exit 1", "echo 0 MPI Control Variables"])
+def test_without_a_list_nothing_is_named(ends: str, tmp_path: Path) -> None:
+    text = f'#!/bin/sh\necho >>"$0.started"\n{ends}\n'
     assert list(unknown_variables(library("mpich", tmp_path, "mpivars", text), ["MPIR_CVAR_Y"])) == []
+    assert (tmp_path / "mpivars.started").exists()
     assert list(unknown_variables(library("intel", tmp_path, "x", text), ["I_MPI_Y"])) == []
 
 

@@ -17,9 +17,10 @@ from hockney.analysis.clusters import Pair, Reach, are_few, clusters, group_name
 from hockney.machine.facts import fact
 from hockney.machine.topology import Topology
 from hockney.model import Point, PointStatus
+from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary
-from hockney.stats import time_of
+from hockney.stats import BETWEEN_LAUNCHES, time_of
 from hockney.stats.fit import Estimate
 from hockney.stats.interval import Interval, middle
 from hockney.stats.states import MIXED, State
@@ -80,8 +81,10 @@ class Inconclusive:
 
 @dataclass(frozen=True)
 class PairMatrix:
-    """Half round trips between all pairs in one machine state; `missing` directed pairs have no time in it.
+    """Half round trips between all pairs. `missing` directed pairs have none.
 
+    `shown` are the figures that tables show, one for each pair that was measured alone: `others` of them are not of the
+    machine `state`. `times` are of that state alone, between hosts of all measurements: classes and outliers are theirs.
     `options` are the pattern's without those that name the pair. A rank that launches placed differently has its hosts
     as "a or b" and the CPU -1. `oversubscribed`: at least one launch was.
     """
@@ -97,6 +100,8 @@ class PairMatrix:
     hosts: tuple[str, ...]
     cpus: tuple[int, ...]
     oversubscribed: bool
+    shown: Mapping[Pair, Interval]
+    others: int
     times: Mapping[Pair, Interval]
     missing: int
     classes: tuple[PairClass, ...]
@@ -104,7 +109,7 @@ class PairMatrix:
     inconclusive: tuple[Inconclusive, ...]
 
     def time(self, a: int, b: int) -> Interval | None:
-        """The time of a pair, measured in either direction."""
+        """The time of a pair that is judged, measured in either direction."""
         return self.times.get((a, b)) or self.times.get((b, a))
 
 
@@ -140,14 +145,14 @@ def usable(run: Run, state_of: StateOf = lambda _, state: state) -> list[tuple[S
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options with several pairs, idle before loaded.
 
-    Between hosts it is of all measurements, as in `health`: a network has no floor, and states are of two ranks' CPUs.
+    Between hosts all measurements are judged, as in `health`: a network has no floor, and states are of two ranks' CPUs.
     """
     between = {id_ for id_, launch in run.launches.items() if len(set(launch.hosts)) > 1}
 
     def state_of(launch_id: int, state: State) -> State:
         return _ALL if launch_id in between else state
 
-    groups: dict[_Key, list[tuple[Pair, _Medians]]] = {}
+    groups: dict[_Key, list[_Cell]] = {}
     floors_ns: dict[str, float | None] = {}
     for series, measurements in usable(run, state_of):
         point = series.point
@@ -159,17 +164,17 @@ def pair_matrices(run: Run) -> list[PairMatrix]:
         cells = groups.setdefault((point.transport, point.pattern, options, point.bytes, load, point.ranks), [])
         if load == "loaded":
             met = partners(point.ranks, int(dict(point.options).get("round", "1")))
-            cells += [(pair, _medians_of_ranks(series, pair, state_of)) for pair in met]
+            cells += [(pair, _medians_of_ranks(series, pair, state_of), None) for pair in met]
         else:
             medians: _Medians = {}
             for measurement, state in measurements:
                 medians.setdefault(state.name, []).append((measurement.median_ns or 0.0, measurement.launch_id))
-            cells.append((pair_of(point), medians))
+            cells.append((pair_of(point), medians, series.shown))
     share_of = _shares_of(run)
     matrices = [
         _matrix(run, key, cells, floors_ns, share_of)
         for key, cells in groups.items()
-        if len({frozenset(pair) for pair, _ in cells}) > 1
+        if len({frozenset(pair) for pair, *_ in cells}) > 1
     ]
     known = _slow_when_idle_too([matrix for matrix in matrices if matrix is not None])
     known.sort(key=lambda each: (each.transport, each.ranks, each.options, each.bytes, each.load))
@@ -204,24 +209,27 @@ def partners(ranks: int, round_: int) -> list[Pair]:
 _Key = tuple[str, str, Options, int, Load, int]  # transport, pattern, options, bytes, load, ranks
 _OfLaunches = list[tuple[float, int]]  # the median of each measurement, with its launch
 _Medians = dict[str, _OfLaunches]  # by the name of the machine state
+_Cell = tuple[Pair, _Medians, Figure | None]  # with the figure of a pair that was measured alone
 
 
 def _matrix(
     run: Run,
     key: _Key,
-    cells: Sequence[tuple[Pair, _Medians]],
+    cells: Sequence[_Cell],
     floors_ns: Mapping[str, float | None],
     share_of: _ShareOf,
 ) -> PairMatrix | None:
     """The matrix in the state that tables show; None without measurements."""
     transport, *_, ranks = key
-    states = {name for _, by_state in cells for name in by_state}
-    state = _ALL.name if _ALL.name in states else run.state_of(transport, ranks)
-    if state is None or state not in states:
+    states = {name for _, by_state, _ in cells for name in by_state}
+    main = run.state_of(transport, ranks)
+    state = _ALL.name if _ALL.name in states else main
+    if main is None or state not in states:
         return None
+    figures = {pair: figure for pair, _, figure in cells if figure is not None}
     times: dict[Pair, Interval] = {}
     both_ways: dict[Pair, _OfLaunches] = {}
-    for (a, b), by_state in cells:
+    for (a, b), by_state, _ in cells:
         if state in by_state:
             times[a, b] = _time(by_state[state])
             both_ways.setdefault((min(a, b), max(a, b)), []).extend(by_state[state])
@@ -239,17 +247,25 @@ def _matrix(
     cpus = zip(*(launch.cpus for launch in launches), strict=True)
     return PairMatrix(
         *key,
-        state=state,
-        floor_ns=floors_ns[state],
+        state=main,
+        floor_ns=floors_ns.get(main),
         hosts=hosts,
         cpus=tuple(of_rank[0] if len(set(of_rank)) == 1 else -1 for of_rank in cpus),
         oversubscribed=any(launch.oversubscribed for launch in launches),
+        shown={pair: _shown(figure) for pair, figure in figures.items()} or times,
+        others=sum(figure.state != main for figure in figures.values()),
         times=times,
-        missing=len(cells) - len(times),
+        missing=len(cells) - len(figures or times),
         classes=classes,
         outliers=outliers,
         inconclusive=inconclusive,
     )
+
+
+def _shown(figure: Figure) -> Interval:
+    time, bounds = figure.time, (figure.time.low, figure.time.high) if figure.has_interval else (None, None)
+    over_launches = figure.interval_over == BETWEEN_LAUNCHES
+    return Interval(time.value, *bounds, figure.n_launches if over_launches else figure.n_measurements, figure.coverage)
 
 
 def _time(medians: _OfLaunches) -> Interval:

@@ -189,7 +189,11 @@ class Probes:
 
 def digest(path: Path) -> str | None:
     """The SHA-256 of a file's content; None for a file that cannot be read."""
+    known = hashlib.sha256()
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            while part := file.read(1 << 20):
+                known.update(part)
     except OSError:
         return None
+    return known.hexdigest()

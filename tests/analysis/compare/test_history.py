@@ -13,6 +13,8 @@ from tests.builders import make_point
 from hockney.analysis.compare.history import History, history_of
 from hockney.errors import HockneyError, UsageError
 from hockney.model import Point
+from hockney.report.documents.history import history_document
+from hockney.results.runs import Run
 from hockney.results.store import Store
 
 
@@ -84,6 +86,21 @@ def test_nights_in_another_state_are_left_out_and_counted(store: Store) -> None:
     history = history_of(store)
     assert history.events == ()
     assert [(track.state, len(track.runs), track.elsewhere) for track in history.tracks] == [("near", 14, 6)] * 3
+
+
+def test_figures_are_those_that_tables_show_or_are_counted(store: Store) -> None:
+    """On every third night one of the two launches is contended, and tables show both together."""
+    for number in range(20):
+        night(store, number, TIMES_NS, contended=(0,) if number % 3 == 2 else ())
+    history, others = history_of(store), 0
+    for track, figure in ((track, figure) for track in history.tracks for figure in track.runs):
+        (series,) = Run(store, figure.run).find(transport=track.point.transport, bytes=track.point.bytes)
+        assert series.shown is not None
+        assert figure.is_of_other_state == (series.shown.state != track.state)
+        assert (figure.time_ns == series.shown.time) is not figure.is_of_other_state
+        others += figure.is_of_other_state
+    assert others == 18
+    assert any("`show` has 18 figures in another state." in str(block) for block in history_document(history))
 
 
 def test_the_state_of_a_series_does_not_depend_on_the_words(store: Store) -> None:

@@ -1,7 +1,7 @@
 """Series over the runs of a machine, and the changes in them.
 
-A machine is a CPU model in a host, by the host's id, else by its name. Figures are those of each run's own tables, in
-one machine state. Levels of the floor are found over all runs together: alone, a run does not show that it was far
+A machine is a CPU model in a host, by the host's id, else by its name. Figures are those of each run, all in one
+machine state. Levels of the floor are found over all runs together: alone, a run does not show that it was far
 throughout. What changed within two runs is one event.
 """
 
@@ -43,7 +43,8 @@ _AHEAD_S = 60.0  # how much clocks of two hosts may differ
 class RunFigure:
     """A series in one run. `scatter`: the standard deviation of the time's logarithm within the run, 0: unknown.
 
-    `machine_ns`: its floor, pace and wake-ups, as far as they are known.
+    `machine_ns`: its floor, pace and wake-ups, as far as they are known. `is_of_other_state`: tables of the run show it
+    in another machine state, or in several.
     """
 
     run: int
@@ -52,6 +53,7 @@ class RunFigure:
     bytes_per_s: Estimate | None
     scatter: float
     machine_ns: Mapping[str, float]
+    is_of_other_state: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ def _size(word: str) -> int | None:
 
 
 def _seen(series: Series) -> Iterator[_Seen]:
-    run = series.run
+    run, shown = series.run, series.shown
     for figure in series.figures() if series.status is not PointStatus.FAILED else ():
         if figure.is_mixed or figure.time.value <= 0:
             continue
@@ -209,7 +211,8 @@ def _seen(series: Series) -> Iterator[_Seen]:
         }
         is_known = figure.has_interval and figure.time.low > 0
         scatter = math.log(figure.time.high / figure.time.low) / _WIDTH if is_known else 0.0
-        of_run = RunFigure(run.id, run.info.started_unix_s, figure.time, figure.bytes_per_s, scatter, machine)
+        figures, is_other = (figure.time, figure.bytes_per_s), shown is not None and shown.state != figure.state
+        of_run = RunFigure(run.id, run.info.started_unix_s, *figures, scatter, machine, is_other)
         state = State(figure.state, figure.floor_ns)
         reference = series.point.transport if state.is_reference else None
         yield _Seen(of_run, series.point, state, reference, figure.definition, figure.n_measurements)

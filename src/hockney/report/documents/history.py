@@ -139,6 +139,8 @@ def _states(history: History) -> str:
     elsewhere = sum(track.elsewhere for track in history.tracks)
     figures = elsewhere + sum(len(track.runs) for track in history.tracks)
     more = f" {elsewhere} of {counted(figures, 'figure')} are of other states, and left out." if elsewhere else ""
+    others = sum(run.is_of_other_state for track in history.tracks for run in track.runs)
+    more += f" `show` has {counted(others, 'figure')} in another state." if others else ""
     return f"Machine state: {named}{'; …' if len(states) > 2 else '.'}{more}"
 
 

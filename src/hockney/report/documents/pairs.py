@@ -32,20 +32,21 @@ def rank_values(matrix: PairMatrix, name_of: Callable[[str], str]) -> PairValues
     import numpy as np
 
     values = np.full((matrix.ranks, matrix.ranks), np.nan)
-    for (a, b), time in matrix.times.items():
+    for (a, b), time in matrix.shown.items():
         values[a, b] = time.value
-        if (b, a) not in matrix.times:
+        if (b, a) not in matrix.shown:
             values[b, a] = time.value
     load = "one pair at a time" if matrix.load == "idle" else "disjoint pairs at once"
     options = "".join(f", {name}={value}" for name, value in matrix.options)
     where = f"{name_of(matrix.transport)}, {format_bytes(matrix.bytes)}, {matrix.ranks} ranks"
+    others = [f"{counted(matrix.others, 'pair')} in another machine state, or in several"] if matrix.others else []
     return PairValues(
         name=f"{where}, {load}{options}",
         ends="ranks",
         unit="ns",
         values=values,
         hosts=matrix.hosts if len(set(matrix.hosts)) > 1 else (),
-        classes=tuple(map(class_text, matrix.classes)),
+        classes=(*map(class_text, matrix.classes), *others),
         missing=matrix.missing,
         cpus=matrix.cpus,
         framed=tuple(outlier.ranks for outlier in matrix.outliers),
@@ -85,11 +86,11 @@ def pairs_as_json(matrices: Iterable[PairMatrix]) -> dict[str, Any]:
     documents = []
     for matrix in matrices:
         nodes = range(matrix.ranks)
-        times = [[matrix.time(a, b) for b in nodes] for a in nodes]
+        times = [[matrix.shown.get((a, b)) or matrix.shown.get((b, a)) for b in nodes] for a in nodes]
         ends = square_json(times, {"time_ns": "value", "low_ns": "low", "high_ns": "high"})
         outliers = [{**asdict(outlier), "factor": outlier.factor} for outlier in matrix.outliers]
         document = asdict(matrix) | ends | {"outliers": outliers}
-        del document["times"]
+        del document["times"], document["shown"]
         documents.append(document)
     return {"matrices": documents}
 
@@ -112,7 +113,7 @@ def matrix_blocks(matrix: PairMatrix) -> Iterator[Block]:
     if matrix.oversubscribed:
         yield Text("There were more ranks than CPUs: scheduling times, not the transport's own.")
     if matrix.missing:
-        yield Text(f"{counted(matrix.missing, 'pair')} not measured in this state.")
+        yield Text(f"{counted(matrix.missing, 'pair')} without a figure.")
     for text in values.classes:
         yield Text(text)
     for text in values.outliers:

@@ -97,7 +97,7 @@ def _result(group: Sequence[SustainedRate]) -> str:
 
 
 def _rates(rates: HighestRates, run: Run) -> list[Section]:
-    more = f"All rates that were tried: {typed('show', run.id, '--all')}"
+    more = f"Times are over all machine states. All rates that were tried, in one: {typed('show', run.id, '--all')}"
     return [rates_section(rates, go_on=command_line(resume(run.id, run.info)), more=more)]
 
 
