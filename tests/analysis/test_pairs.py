@@ -138,7 +138,9 @@ def test_a_matrix_has_the_figures_that_tables_show(tmp_path: Path) -> None:
     """Of pairs with too few measurements in its state they are of several, and judge nobody."""
     made = idle(4, {}, 1000.0)
     busy = [replace(one, measurements=5, time_ns=1400.0, pace_ns=(0.9,) * 4) for one in made]
-    made = [replace(one, measurements=3 if n % 3 else 9, pace_ns=(0.5,) * 4, then=busy[n]) for n, one in enumerate(made)]
+    made = [
+        replace(one, measurements=3 if n % 3 else 9, pace_ns=(0.5,) * 4, then=busy[n]) for n, one in enumerate(made)
+    ]
     (matrix,) = matrices(tmp_path, made)
     with open_results(tmp_path / "r.db") as results:
         figures = [series.shown for series in results.run().series if series.shown is not None]

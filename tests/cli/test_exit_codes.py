@@ -279,6 +279,14 @@ def test_too_little_memory_is_a_sentence(command: str, limit_kib: int, tmp_path:
     assert "a fault in hockney" not in done.stderr
 
 
+def test_numpy_starts_no_threads(filled_store: Path) -> None:
+    """Each has a buffer: where it does not fit, BLAS ends the process with code 1, as if something were slower."""
+    count = "print(len(os.listdir('/proc/self/task')), file=sys.stderr)"
+    code = f"import atexit, os, sys; from hockney.cli import main; atexit.register(lambda: {count}); main()"
+    done = finished([sys.executable, "-c", code, "explain", "last", "--json", "--store", str(filled_store)])
+    assert done.stderr.splitlines()[-1] == "1"
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [("cpu", 7), ("cpu", None), ("environment", "x"), ("hostname", []), ("network", {"interfaces": 7}), ("os", "x")],

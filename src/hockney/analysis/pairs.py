@@ -83,8 +83,8 @@ class Inconclusive:
 class PairMatrix:
     """Half round trips between all pairs. `missing` directed pairs have none.
 
-    `shown` are the figures that tables show, one for each pair that was measured alone: `others` of them are not of the
-    machine `state`. `times` are of that state alone, between hosts of all measurements: classes and outliers are theirs.
+    `shown` are the figures that tables show, under load the same as `times`; `others` are not of the machine `state`
+    alone. `times` are of this state, between hosts of all measurements: classes and outliers are theirs.
     `options` are the pattern's without those that name the pair. A rank that launches placed differently has its hosts
     as "a or b" and the CPU -1. `oversubscribed`: at least one launch was.
     """
@@ -145,7 +145,7 @@ def usable(run: Run, state_of: StateOf = lambda _, state: state) -> list[tuple[S
 def pair_matrices(run: Run) -> list[PairMatrix]:
     """A matrix for each transport, number of ranks, size, load and options with several pairs, idle before loaded.
 
-    Between hosts all measurements are judged, as in `health`: a network has no floor, and states are of two ranks' CPUs.
+    Between hosts all measurements are judged, as in `health`: a network has no floor, and states are of two CPUs.
     """
     between = {id_ for id_, launch in run.launches.items() if len(set(launch.hosts)) > 1}
 
@@ -263,9 +263,9 @@ def _matrix(
 
 
 def _shown(figure: Figure) -> Interval:
-    time, bounds = figure.time, (figure.time.low, figure.time.high) if figure.has_interval else (None, None)
-    over_launches = figure.interval_over == BETWEEN_LAUNCHES
-    return Interval(time.value, *bounds, figure.n_launches if over_launches else figure.n_measurements, figure.coverage)
+    low, high = (figure.time.low, figure.time.high) if figure.has_interval else (None, None)
+    n = figure.n_launches if figure.interval_over == BETWEEN_LAUNCHES else figure.n_measurements
+    return Interval(figure.time.value, low, high, n, figure.coverage)
 
 
 def _time(medians: _OfLaunches) -> Interval:

@@ -40,6 +40,8 @@ def main() -> NoReturn:
     for number in _STOPS[1:]:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves SIGHUP
             signal.signal(number, _stop)
+    # Each thread of numpy's BLAS has a buffer: where memory is limited it ends this process with code 1.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(200_000)  # with the default, garbage collection makes reading a large run a fifth slower
     code = execute(sys.argv[1:])
     for number in _STOPS:

@@ -93,7 +93,7 @@ def test_figures_are_those_that_tables_show_or_are_counted(store: Store) -> None
     for number in range(20):
         night(store, number, TIMES_NS, contended=(0,) if number % 3 == 2 else ())
     history, others = history_of(store), 0
-    for track, figure in ((track, figure) for track in history.tracks for figure in track.runs):
+    for track, figure in ((of, each) for of in history.tracks for each in of.runs):
         (series,) = Run(store, figure.run).find(transport=track.point.transport, bytes=track.point.bytes)
         assert series.shown is not None
         assert figure.is_of_other_state == (series.shown.state != track.state)
