@@ -63,7 +63,7 @@ static void be_rank(const job_t *test)
     CHECK(test->tp->open(test->tp, &job, &rank.ctx) == HK_OK);
     CHECK(rank.ctx->tp == test->tp && rank.ctx->rank == test->rank && rank.ctx->size == test->size);
     hk_channel_t *channel = hk_channel_of(rank.ctx);
-    channel->yield_after = channel->yield_after < YIELD_AFTER ? channel->yield_after : YIELD_AFTER;
+    channel->rest_after = channel->rest_after < YIELD_AFTER ? channel->rest_after : YIELD_AFTER;
     rank.out = test->tp->alloc(rank.ctx, ROOM_BYTES);
     rank.in = test->tp->alloc(rank.ctx, ROOM_BYTES);
     CHECK(rank.out != NULL && rank.in != NULL);

@@ -21,7 +21,7 @@ from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 
 HERE = Path(__file__).parent
-VARIANTS = ("sync", "ready", "buffered", "persistent", "rma")
+VARIANTS = ("sync", "ready", "buffered", "persistent", "rma", "shared")
 PATTERNS = (
     *("pingpong", "oneway", "twoway", "pairs", "alltoall", "outfarm", "multicast", "funnel", "barrier"),
     *("bisection", "rounds", "ring", "prtt", "robpush", "robpull"),
@@ -54,7 +54,7 @@ def test_each_variant_is_listed_with_its_capabilities(mpi: Library) -> None:
     for variant in VARIANTS:
         caps = transports[f"{mpi.id}:{variant}"].caps
         assert {"send", "nonblocking", "payload"} <= caps
-        assert ("one_sided" in caps) is (variant == "rma")
+        assert ("one_sided" in caps) is (variant in ("rma", "shared"))
         assert ("synchronous" in caps) is (variant in ("sync", "ready"))
 
 
@@ -113,11 +113,25 @@ def test_many_messages_under_way_and_a_barrier_of_messages(mpi: Library, transpo
 
 
 @EVERY_MPI
-def test_a_first_word_by_one_sided_calls(mpi: Library) -> None:
-    with opened(job(mpi, "mpi:rma")) as session:
+@pytest.mark.parametrize("transport", ["mpi:rma", "mpi:shared"])
+def test_a_first_word_by_one_sided_calls(mpi: Library, transport: str) -> None:
+    with opened(job(mpi, transport)) as session:
         for pattern, size in itertools.product(("put", "get", "putpong", "putring"), (0, 8, 64, 4104, 100_000)):
             if size > 0 or pattern != "putpong":  # which waits for a word
                 assert session.measure(pattern, bytes=size, samples=3, timeout_s=60).verified
+
+
+@EVERY_MPI
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_loads_and_stores_in_shared_memory(mpi: Library, ranks: int) -> None:
+    with opened(job(mpi, "mpi:shared", ranks=ranks)) as session:
+        for pattern in ("put", "get", "putring", "getring", "putall", "getall"):
+            for size in (0, 8, 1001, 100_000):
+                options = [("sync", "quiet"), ("window", "3")]
+                assert session.measure(pattern, bytes=size, samples=3, timeout_s=60, options=options).verified
+        assert session.measure("putpong", bytes=64, samples=3, timeout_s=60, options=[("sync", "signal")]).verified
+        session.measure("window", bytes=5000, samples=2, timeout_s=60)
+    assert not session.channel.noise
 
 
 @EVERY_MPI
@@ -201,8 +215,9 @@ def test_more_pending_persistent_requests_than_are_kept(mpi: Library) -> None:
 @EVERY_MPI
 @pytest.mark.full
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_put_get_and_wait_carry_messages(mpi: Library, ranks: int) -> None:
-    check_mailbox(mpi, "mpi_rma", ranks)
+@pytest.mark.parametrize("transport", ["mpi_rma", "mpi_shared"])
+def test_put_get_and_wait_carry_messages(mpi: Library, transport: str, ranks: int) -> None:
+    check_mailbox(mpi, transport, ranks)
 
 
 @EVERY_MPI

@@ -12,20 +12,20 @@ from tests.worker.test_session import MPIS, SHORT_MPIS, opened, shared_job
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 from hockney.worker.errors import WorkerRefused
-from hockney.worker.libraries import Library, find_pvms
+from hockney.worker.libraries import Library, find_pvms, find_zmqs
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
-PVMS = find_pvms()[0]
-LIBRARIES: list[Library | None] = [None, *MPIS, *PVMS]
-SHORT = (None, *SHORT_MPIS, *PVMS)
+PVMS, ZMQS = find_pvms()[0], find_zmqs()[0]
+LIBRARIES: list[Library | None] = [None, *MPIS, *PVMS, *ZMQS]
+SHORT = (None, *SHORT_MPIS, *PVMS, *ZMQS)
 EVERY = pytest.mark.parametrize(
     ("library", "transport"),
     [
         pytest.param(library, row["name"], marks=() if library in SHORT else pytest.mark.full)
         for library in LIBRARIES
         for row in describe(build_worker(*([library.recipe] if library else [])))["transports"]
-        if not row["name"].endswith("-daemon")
+        if not row["name"].endswith("-daemon") and not row["absent"]
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "id", "native"),
 )

@@ -36,6 +36,7 @@ COMMANDS = {
     "export": "Write a run as CSV, JSON, Parquet or OSU text.",
     "import": "Store the outputs of other benchmarks as a run.",
     "report": "Write an HTML report of runs.",
+    "setup": "Install MPI libraries from the Python package index, without root.",
     "doctor": "Show what limits precision here, and how to fix it.",
     "completion": "Print the script that completes commands in a shell.",
 }

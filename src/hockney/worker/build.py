@@ -47,6 +47,7 @@ FAMILY_SOURCES = {
     "mpi": _transports("mpi"),
     "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", *_transports("pvm")),
     "shmem": _transports("shmem"),
+    "zmq": (*_STARTERS, *_transports("zmq")),
     "sim": (),  # its own folder has them all
 }
 

@@ -21,7 +21,7 @@ from hockney.model import Limit, PatternTraits, Point, TransportTraits, placed, 
 from hockney.units import RANKS_MAX, parse_count
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
-from hockney.worker.libraries import MPI, REPAIR, SHMEM, Found, Library, Missing, find_pvms, side_by_side
+from hockney.worker.libraries import MPI, REPAIR, SHMEM, Found, Library, Missing, find_pvms, find_zmqs, side_by_side
 from hockney.worker.programs import ProgramFailed, answer_of
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class PatternInfo(PatternTraits):
 class TransportInfo(TransportTraits):
     """A transport that is ready here: `base[@library][:variant][/N]`; native ones have no `library`.
 
-    `native`: its own collectives. `model`: the machine that it simulates, if its clock is virtual.
+    `native`: its own collectives. `model`: the machine that it simulates, if its clock is virtual. `absent`: what this
+    system lacks for it, and `remedy`; such ones are missing in a catalogue.
     """
 
     name: str
@@ -135,6 +136,8 @@ class TransportInfo(TransportTraits):
     max_bytes: int
     executable: Path
     worker_name: str  # its name in the worker
+    absent: str | None = None
+    remedy: str = ""
     library: Library | None = None
     model: Model | None = None
 
@@ -306,6 +309,7 @@ _FAMILIES: dict[str, tuple[Callable[[], Found], str, str]] = {
     "mpi": (MPI, "MPI", "libopenmpi-dev openmpi-bin"),
     "shmem": (SHMEM, "OpenSHMEM", "libopenmpi-dev openmpi-bin"),
     "pvm": (find_pvms, "PVM", "pvm pvm-dev"),
+    "zmq": (find_zmqs, "ZeroMQ", "libzmq3-dev"),
 }
 
 
@@ -319,8 +323,8 @@ def load(
     """
     native = build_worker(recipe or Recipe())
     patterns, of_native = _describe(native)
-    transports = {info.name: info for info in of_native}
-    missing: list[Missing] = []
+    transports = {info.name: info for info in of_native if info.absent is None}
+    missing = [Missing(info.name, info.absent, info.remedy) for info in of_native if info.absent is not None]
     usable = list(libraries or ())
     families = _named(words, transports) if libraries is None else []
     searches = side_by_side(lambda name: _FAMILIES[name][0](), families)

@@ -99,7 +99,7 @@ def _launcher_of(job: Job) -> str:
     """The name of a launcher, or `template`: the library's own one, unless another is asked for, or it cannot do it."""
     library, hosts, asked = job.library, job.placement.hosts, job.placement.launcher
     if not library.has_launcher:
-        return "ssh" if library is NATIVE and hosts else library.kind
+        return "ssh" if library.kind == "local" and hosts else library.kind
     if "{" in asked:
         return "template"
     if asked in ("srun", "flux"):
@@ -127,6 +127,7 @@ def _of_library(job: Job) -> dict[str, str | None]:
     # A wheel that sees the system's library folder loads the system's libfabric, and breaks.
     of_wheel: dict[str, str | None] = {"LD_LIBRARY_PATH": None} if job.library.is_wheel else {}
     if job.library.kind == "intel":
+        of_wheel |= {"I_MPI_ROOT": str(job.library.program.parent.parent)} if job.library.is_wheel else {}
         return {**of_wheel, "I_MPI_PIN": "0"}
     if job.library.kind not in ("openmpi", "oshrun"):
         return of_wheel

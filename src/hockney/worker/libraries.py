@@ -13,8 +13,8 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, find_c_compiler, identify, split_words
 from hockney.worker.errors import BuildError, CompileFailed, NoCompiler
+from hockney.worker.wheels import wheel_folders
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -111,12 +112,13 @@ class Search:
     header: str  # that each of its programs includes
     launchers: tuple[str, ...]
     kinds: tuple[Kind, ...]
+    compilers: Mapping[str, str] = field(default_factory=dict, hash=False)  # that wrappers call, whatever PATH has
 
     def __call__(self) -> Found:
         """Every library of this machine, once each, and the wrappers that can't be used with the reason.
 
-        It searches the command in the variable, the running Python environment, and every folder on PATH, where
-        environment modules put theirs. Raises nothing: a broken wrapper is in the second tuple.
+        It searches the command in the variable, the running Python environment, every folder on PATH, where
+        environment modules put theirs, and what `hockney setup` has installed. Raises nothing: a broken wrapper is in the second tuple.
         """
         by_file: dict[str, Library | Missing] = {}
         # Side by side: one that hangs must not keep the others waiting.
@@ -141,7 +143,9 @@ class Search:
         if asked:
             yield Path(asked).absolute() if "/" in asked else Path(asked)
         seen: set[tuple[Path, str]] = set()
-        for folder in (Path(sys.prefix) / "bin", *map(Path, os.environ.get("PATH", "").split(os.pathsep))):
+        of_wheels = (folder / "bin" for folder in wheel_folders())
+        on_path = map(Path, os.environ.get("PATH", "").split(os.pathsep))
+        for folder in (Path(sys.prefix) / "bin", *on_path, *of_wheels):
             # The longer names come first: they say which MPI they are, and so does the mpiexec next to them.
             for name in sorted(self.wrappers, key=len, reverse=True):
                 path = folder / name
@@ -167,7 +171,10 @@ class Search:
                 probes.put(key, answer, [str(wrapper), *filter(None, (header, library))])
         except BuildError as error:
             how = f"repair it; {self.variable} may name another one"
-            return str(wrapper), Missing(str(wrapper), str(error), how)
+            why, called = str(error), self.compilers.get(wrapper.name)
+            if called and shutil.which(called) is None:
+                why, how = f"not installed: {called}, the compiler that it calls", f"install that, or use {wrapper.parent}'s mpicc"
+            return str(wrapper), Missing(str(wrapper), why, how)
         kind = kinds[answer["kind"]]
         launcher = self._find_launcher(wrapper, kind, probes)
         if launcher is None and "SLURM_JOB_ID" in os.environ and (srun := shutil.which("srun")):
@@ -240,7 +247,7 @@ def _search(family: str) -> Search:
     table = read_toml(Path(__file__).with_suffix(".toml"))[family]
     kinds = tuple(Kind(**{**kind, "macros": tuple(kind["macros"])}) for kind in table["kind"])
     names = tuple(table["wrappers"]), table["header"], tuple(table["launchers"])
-    return Search(family, table["variable"], *names, kinds)
+    return Search(family, table["variable"], *names, kinds, table.get("compilers", {}))
 
 
 MPI, SHMEM = _search("mpi"), _search("shmem")
@@ -271,7 +278,7 @@ def find_pvms() -> Found:
             continue
         header = root / "include" / "pvm3.h"
         flags = (f"-I{header.parent}",) if header.is_file() else ()
-        version = _pvm_version(compiler, flags, probes)
+        version = _header_version(compiler, flags, "pvm3.h", ("PVM_VER",), probes)
         if not version:
             why = "its header pvm3.h is not here (Debian and Ubuntu have it in pvm-dev)"
             broken.append(Missing(str(pvmd), why, REPAIR))
@@ -289,17 +296,34 @@ def _pvm_roots() -> Iterable[Path]:
     return reversed({root.resolve(): root for root in reversed(roots)}.values())
 
 
-def _pvm_version(compiler: tuple[str, ...], flags: tuple[str, ...], probes: Probes) -> str:
-    """The version in pvm3.h; empty if the compiler finds none."""
-    key = ["pvm", *compiler, *flags]
+def _header_version(
+    compiler: tuple[str, ...], flags: tuple[str, ...], header: str, macros: tuple[str, ...], probes: Probes
+) -> str:
+    """The values of the macros in a header, joined by dots; empty if the compiler finds none."""
+    key = [header, *compiler, *flags]
     answer = probes.get(key, "version")
     if answer is None:
         try:
-            said = ask([*compiler, *flags, "-E", "-dD", "-include", "pvm3.h", "-x", "c", os.devnull])
+            said = ask([*compiler, *flags, "-E", "-dD", "-include", header, "-x", "c", os.devnull])
         except CompileFailed:
             return ""
-        version = re.search(r'^#define\s+PVM_VER\s+"([^"]+)"', said, re.MULTILINE)
-        header = re.search(r'^# \d+ "([^"]*/pvm3\.h)"', said, re.MULTILINE)
-        answer = {"version": version[1] if version else ""}
-        probes.put(key, answer, [header[1]] if header else [])
+        values = dict(re.findall(r'^#define\s+(\w+)\s+"?([^"\s]+)', said, re.MULTILINE))
+        path = re.search(rf'^# \d+ "([^"]*/{re.escape(header)})"', said, re.MULTILINE)
+        answer = {"version": ".".join(values.get(name, "") for name in macros)}
+        probes.put(key, answer, [path[1]] if path else [])
     return str(answer["version"])
+
+
+# ---- ZeroMQ ----------------------------------------------------------------------------------------------------------
+
+
+def find_zmqs() -> Found:
+    """The ZeroMQ whose header the C compiler finds; none if there is none. Raises nothing."""
+    try:
+        compiler = find_c_compiler()
+    except NoCompiler:
+        return (), ()
+    macros = ("ZMQ_VERSION_MAJOR", "ZMQ_VERSION_MINOR", "ZMQ_VERSION_PATCH")
+    version = _header_version(compiler, (), "zmq.h", macros, Probes(cache.default_folder()))
+    recipe = Recipe(family="zmq", libraries=("-lzmq",))
+    return ((Library(f"zmq@{version}", f"ZeroMQ {version}", "local", Path(), recipe),) if version else ()), ()

@@ -31,6 +31,7 @@ from hockney.worker.launch import LAUNCHERS
 from hockney.worker.libraries import side_by_side
 from hockney.worker.machine_model import builtin_models, load_model
 from hockney.worker.points import RunOptions
+from hockney.worker.wheels import WHEELS
 from hockney.worker.words import check_words
 
 KINDS = ("suites", "patterns", "transports", "launchers", "machines")
@@ -111,6 +112,7 @@ def take_inventory(suite_files: Sequence[str] = (), *, cpus: int) -> Inventory:
         transports=(
             *(_transport(transport) for transport in catalogue.transports.values()),
             *(Entry(missing.name, "", missing.why, missing.how) for missing in catalogue.missing),
+            *_optional_mpis(catalogue),
         ),
         launchers=tuple(_launcher(name, catalogue.transports.values()) for name in LAUNCHERS),
         machines=tuple(_machine(machine, modelled) for machine in machines().values()),
@@ -199,6 +201,16 @@ def _transport(transport: TransportInfo) -> Entry:
     }
     summary = f"{transport.library.name}: {transport.summary}" if transport.library else transport.summary
     return Entry(transport.name, summary, more=more)
+
+
+def _optional_mpis(catalogue: Catalogue) -> Iterator[Entry]:
+    """Each well-known MPI that is not here, with the ways to get it."""
+    here = {transport.name for transport in catalogue.transports.values()}
+    for name, wheel in WHEELS.items():
+        if not any(known.startswith(f"mpi@{name}-") for known in here):
+            of_system = f"apt install {wheel.apt}, or " if wheel.apt else ""
+            how = f"{of_system}{typed('setup', '--mpi', name)} ({wheel.size})"
+            yield Entry(f"mpi@{name}", "", f"no {wheel.title} was found", how)
 
 
 def _launcher(name: str, transports: Iterable[TransportInfo]) -> Entry:

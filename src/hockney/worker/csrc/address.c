@@ -123,9 +123,9 @@ static bool is_wildcard(const hk_place_t *place)
 }
 
 /* Nonblocking, because a guest may leave between poll and accept. */
-static int listen_at(const hk_place_t *place)
+static int listen_at(const hk_place_t *place, int protocol)
 {
-    const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
     const int yes = 1;
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
         bind(fd, (const struct sockaddr *)&place->at, place->len) == 0 && listen(fd, SOMAXCONN) == 0) {
@@ -158,6 +158,11 @@ static bool name_socket(int fd, hk_address_t *address)
 
 hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p)
 {
+    return hk_address_listen_by(0, host, rank, listener_p, address_p);
+}
+
+hk_status_t hk_address_listen_by(int protocol, const char *host, int rank, int *listener_p, hk_address_t *address_p)
+{
     char loopback[64] = "";
     HK_TRY(host == NULL ? hk_address_of_loopback(rank, loopback) : HK_OK);
     const char *where = host == NULL ? loopback : host;
@@ -179,7 +184,7 @@ hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_ad
     if (status != HK_OK) {
         return status;
     }
-    const int fd = listen_at(&place);
+    const int fd = listen_at(&place, protocol);
     if (fd < 0 || !name_socket(fd, &address)) {
         hk_log(rank, "rendezvous: cannot listen on %s: %s", where, strerror(errno));
         if (fd >= 0) {
@@ -188,6 +193,7 @@ hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_ad
         return HK_ERR_SYSTEM;
     }
     *listener_p = fd;
+    address.protocol = protocol;
     *address_p = address;
     return HK_OK;
 }

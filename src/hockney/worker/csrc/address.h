@@ -15,6 +15,7 @@ enum { HK_TOKEN_BYTES = 16 };
 typedef struct hk_address {
     char host[64]; /* numeric */
     uint16_t port;
+    int protocol;                        /* of the sockets: IPPROTO_MPTCP, or 0 for TCP */
     unsigned char token[HK_TOKEN_BYTES]; /* a connection without this token is refused */
 } hk_address_t;
 
@@ -33,6 +34,9 @@ hk_status_t hk_address_resolve(int rank, const char *host, uint16_t port, hk_pla
 /* Listen on host (a numeric address, a name or a network interface; NULL: the loopback). *address_p gets the numeric
  * address and a new random token. The caller closes the socket. */
 hk_status_t hk_address_listen(const char *host, int rank, int *listener_p, hk_address_t *address_p);
+
+/* The same for another protocol than TCP. */
+hk_status_t hk_address_listen_by(int protocol, const char *host, int rank, int *listener_p, hk_address_t *address_p);
 
 /* The loopback's numeric address, on hosts without IPv4 its IPv6 one. HK_ERR_SYSTEM if that interface is down: a
  * connection would be tried until its limit. */

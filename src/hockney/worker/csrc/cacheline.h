@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Data of two writers never shares a line. Twice 64 bytes, because x86 prefetches lines in pairs and some Arm
  * machines have lines of 128 bytes. */
@@ -122,6 +123,33 @@ static inline bool hk_lane_poll(hk_lane_t *lane, uint64_t tag, uint64_t *word_p)
     *word_p = atomic_load_explicit(&lane->word, memory_order_relaxed);
     return true;
 #endif
+}
+
+static inline bool hk_is_word(const void *one, const void *other, size_t size_bytes)
+{
+    return size_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
+}
+
+/* Copy to and from a peer's memory. An aligned word moves by one access, because the peer may wait for it. */
+static inline void hk_shared_put(void *there, const void *local, size_t size_bytes)
+{
+    if (hk_is_word(there, local, size_bytes)) {
+        uint64_t word;
+        memcpy(&word, local, 8);
+        atomic_store_explicit((_Atomic uint64_t *)there, word, memory_order_release);
+    } else {
+        memcpy(there, local, size_bytes);
+    }
+}
+
+static inline void hk_shared_get(void *local, const void *there, size_t size_bytes)
+{
+    if (hk_is_word(there, local, size_bytes)) {
+        const uint64_t word = atomic_load_explicit((const _Atomic uint64_t *)there, memory_order_acquire);
+        memcpy(local, &word, 8);
+    } else {
+        memcpy(local, there, size_bytes);
+    }
 }
 
 /* The current tag of the lane. Only for error messages, not for synchronisation. */

@@ -79,6 +79,15 @@ static void put_limits(hk_answer_t *answer, const hk_limit_t *limit)
     hk_answer_close(answer, ']');
 }
 
+static void put_presence(hk_answer_t *answer, const hk_transport_t *tp)
+{
+    char why[256] = "";
+    const char *how = "";
+    const bool is_here = tp->is_here == NULL || tp->is_here(why, sizeof why, &how);
+    hk_answer_string(answer, "absent", is_here ? NULL : why);
+    hk_answer_string(answer, "remedy", is_here ? "" : how);
+}
+
 static void put_transport(hk_answer_t *answer, const hk_transport_t *tp)
 {
     static const char *const carriers[] = {"nothing", "memory", "kernel", "library"};
@@ -90,6 +99,7 @@ static void put_transport(hk_answer_t *answer, const hk_transport_t *tp)
     hk_answer_string(answer, "below", tp->below);
     hk_answer_string(answer, "below_remote", tp->below_remote);
     put_limits(answer, tp->limits);
+    put_presence(answer, tp);
     hk_answer_unsigned(answer, "max_bytes", tp->max_bytes);
     hk_answer_open(answer, "native", '[');
     for (int i = HK_NO_OPERATION + 1; i < HK_OPERATIONS; i++) {

@@ -110,6 +110,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     MPI(X)                                                                                                             \
     PVM(X)                                                                                                             \
     SHMEM(X)                                                                                                           \
+    ZMQ(X)                                                                                                             \
     SIM(X)                                                                                                             \
     EXTRA(X)
 
@@ -118,6 +119,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define NATIVE(X)           \
     X(shm)                  \
     X(shm_sync)             \
+    X(shm_sleep)            \
     X(threads)              \
     X(null)                 \
     X(pipe)                 \
@@ -126,9 +128,13 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     X(unix)                 \
     X(unix_nonblock)        \
     X(unix_spin)            \
+    X(unix_seqpacket)       \
     X(tcp)                  \
     X(tcp_nonblock)         \
     X(tcp_spin)             \
+    X(tcp_uring)            \
+    X(tcp_uring_sqpoll)     \
+    X(mptcp)                \
     X(udp)                  \
     X(udp_spin)
 // clang-format on
@@ -148,6 +154,7 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     X(mpi_rma_create)       \
     X(mpi_rma_dynamic)      \
     X(mpi_rma_shared)       \
+    X(mpi_shared)           \
     X(mpi_threads)          \
     X(mpi_startup)
 // clang-format on
@@ -176,6 +183,12 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define SHMEM(X) X(shmem) X(shmem_static)
 #else
 #define SHMEM(X)
+#endif
+
+#if defined(HK_FAMILY_ZMQ)
+#define ZMQ(X) X(zmq) X(zmq_tcp) X(zmq_inproc) X(zmq_push) X(zmq_push_tcp)
+#else
+#define ZMQ(X)
 #endif
 
 #if defined(HK_FAMILY_SIM)

@@ -62,17 +62,21 @@ static bool same_token(const unsigned char *a, const unsigned char *b)
 
 /* ---- both sides -------------------------------------------------------------------------------------------------- */
 
-/* Set up a connection: blocking, without delay, and with keep-alive, which detects a lost host within minutes. */
+static bool set_option(int fd, int level, int name, int value)
+{
+    return setsockopt(fd, level, name, &value, sizeof value) == 0;
+}
+
+/* Set up a connection: blocking, without delay, and with keep-alive, which detects a lost host within minutes. MPTCP
+ * has it since Linux 6.10. */
 static bool settle(int fd)
 {
-    const int yes = 1, idle_s = 60, between_s = 20, probes = 3;
     const int flags = fcntl(fd, F_GETFL);
-    return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 &&
-           setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) == 0 &&
-           setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes) == 0 &&
-           setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s) == 0 &&
-           setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s) == 0 &&
-           setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes) == 0;
+    return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 && set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1) &&
+           set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) &&
+           ((set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 60) && set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 20) &&
+             set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3)) ||
+            errno == EOPNOTSUPP);
 }
 
 static void put_word(unsigned char *at, uint32_t word)
@@ -226,9 +230,9 @@ hk_status_t hk_rendezvous_accept(int listener, const hk_address_t *address, int 
 
 /* One attempt, from the address `from` if that has a length; -1 with errno. Nonblocking, because the kernel would try
  * an absent host for minutes. */
-static int connect_once(const hk_place_t *place, const hk_place_t *from, int64_t until_ms)
+static int connect_once(const hk_place_t *place, const hk_place_t *from, int protocol, int64_t until_ms)
 {
-    const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int fd = socket(place->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
     if (fd < 0) {
         return -1;
     }
@@ -281,7 +285,7 @@ static unsigned char introduce(int fd, const unsigned char *hello, int64_t until
 static bool may_pass(int reason)
 {
     return reason != EACCES && reason != EPERM && reason != EAFNOSUPPORT && reason != EMFILE && reason != ENFILE &&
-           reason != EINVAL;
+           reason != EINVAL && reason != EPROTONOSUPPORT && reason != ENOPROTOOPT;
 }
 
 hk_status_t hk_rendezvous_connect(const hk_address_t *address, const char *from, int rank, int size, int limit_s,
@@ -301,7 +305,7 @@ hk_status_t hk_rendezvous_connect(const hk_address_t *address, const char *from,
     const int64_t until_ms = hk_now_ms() + (int64_t)limit_s * 1000;
     int reason;
     do {
-        const int fd = connect_once(&place, &mine, until_ms);
+        const int fd = connect_once(&place, &mine, address->protocol, until_ms);
         unsigned char word = 0;
         reason = errno;
         if (fd >= 0) {

@@ -226,6 +226,11 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
      * absent means that the table says all. */
     bool (*lacks)(const struct hk_transport *tp, uint32_t needs, char *why, size_t len);
 
+    /* Whether this system has what the transport needs: a protocol, or a system call that is allowed. If not,
+     * why[0..len) completes "NAME is not here: ", and *how_p says how to get it. Without a job. Optional: absent means
+     * that every system has it. */
+    bool (*is_here)(char *why, size_t len, const char **how_p);
+
     /* Create what the ranks of one host share, such as a mapping or pipes, before they are forked or started as
      * threads. Each rank finds it in job->shared. Optional: absent means that they share nothing. */
     hk_status_t (*prepare)(const struct hk_transport *tp, int size, void **shared_p);

@@ -1,7 +1,8 @@
 /* cold */
 /* The mapping, the ranks' places in it, and memory for messages. */
-#include "channel.h"
+#include "channel_sleep.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ hk_status_t hk_channel_prepare(const hk_transport_t *tp, int size, void **shared
     const size_t ranks = (size_t)size, page = page_bytes();
     const int rounds = rounds_for(size);
     const size_t flags_at = page;
-    const size_t rings_at = round_up(flags_at + ranks * (size_t)rounds * HK_SEPARATE_BYTES, page);
+    const size_t rings_at = round_up(flags_at + ranks * ((size_t)rounds + 1) * HK_SEPARATE_BYTES, page);
     const size_t arena_at = round_up(rings_at + ranks * ranks * sizeof(hk_ring_t), SLICE_GRAIN_BYTES);
 
     /* A limit on address space, or strict overcommit, may refuse memory that is never used: then request less. */
@@ -130,6 +131,22 @@ static void *zeroed_lines(size_t size_bytes)
     return memory;
 }
 
+static void rest_yielding(hk_channel_t *channel, bool has_moved)
+{
+    (void)channel;
+    (void)has_moved;
+    (void)sched_yield();
+}
+
+/* A rank whose table does not spin sleeps at once. */
+static void choose_rest(hk_channel_t *channel, bool oversubscribed)
+{
+    const bool sleeps = (channel->base.tp->caps & HK_CAP_SPINS) == 0;
+    channel->patience = sleeps ? 1 : oversubscribed ? PATIENCE_OVERSUBSCRIBED : PATIENCE;
+    channel->rest_after = sleeps ? 1 : oversubscribed ? PATIENCE_OVERSUBSCRIBED : YIELD_AFTER;
+    channel->rest = sleeps ? hk_channel_sleep : rest_yielding;
+}
+
 hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     if (!hk_lane_usable()) {
@@ -140,7 +157,9 @@ hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
     hk_channel_t *channel = zeroed_lines(sizeof *channel);
     hk_peer_t *peers = zeroed_lines(ranks * sizeof *peers);
     hk_peer_t **active = zeroed_lines(ranks * sizeof(hk_peer_t *));
-    if (channel == NULL || peers == NULL || active == NULL) {
+    struct hk_rung *rung = zeroed_lines(ranks * sizeof *rung);
+    if (channel == NULL || peers == NULL || active == NULL || rung == NULL) {
+        free(rung);
         free(active);
         free(peers);
         free(channel);
@@ -159,8 +178,8 @@ hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
     channel->mapping = mapping;
     channel->peer = peers;
     channel->active = active;
-    channel->patience = job->oversubscribed ? PATIENCE_OVERSUBSCRIBED : PATIENCE;
-    channel->yield_after = job->oversubscribed ? PATIENCE_OVERSUBSCRIBED : YIELD_AFTER;
+    channel->rung = rung;
+    choose_rest(channel, job->oversubscribed != 0);
     channel->slice = slice_of(mapping, job->rank);
     (void)snprintf(channel->library, sizeof channel->library, "shared mapping, %s, single copy above %d bytes",
                    HK_LANE_KIND, HK_EAGER_BYTES);
@@ -171,6 +190,7 @@ hk_status_t hk_channel_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 void hk_channel_close(hk_ctx_t *ctx)
 {
     hk_channel_t *channel = hk_channel_of(ctx);
+    free(channel->rung);
     free(channel->active);
     free(channel->peer);
     free(channel);

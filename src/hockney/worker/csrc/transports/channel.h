@@ -2,7 +2,7 @@
  * In shm:sync more sends wait. So all are tables over these functions.
  *
  * One mapping, made before the ranks start and therefore at the same address in all of them, holds
- *   - barrier flags: a line for each rank and round;
+ *   - barrier flags: a line for each rank and round; bells: one for each rank;
  *   - rings: for each ordered pair of ranks, a ring of slots with one writer and one reader;
  *   - the arena: a slice for each rank, from which alloc takes message buffers, so that peers can read them.
  * A message takes one slot. Its size, which both ranks know, decides how:
@@ -90,13 +90,25 @@ typedef struct hk_channel {
     hk_peer_t **active; /* those with queued or awaited messages */
     int active_count;
     uint32_t patience;    /* polls before a wait handles other requests and checks for a wrong size */
-    uint64_t yield_after; /* polls between two yields of the CPU */
+    uint64_t rest_after;  /* polls before a wait without progress rests */
+    void (*rest)(struct hk_channel *channel, bool has_moved); /* yields the CPU, or sleeps */
     uint64_t epoch;       /* of the barrier */
     uint64_t probes;      /* consecutive probes without a message */
+    struct hk_rung *rung; /* [size], and the next two, where ranks sleep (channel_sleep.h) */
+    uint32_t heard;       /* rings of this rank's bell, when it last looked at what it waits for */
+    bool is_probing;
     unsigned char *slice; /* this rank's part of the arena */
     size_t slice_used;
     char library[128];
 } hk_channel_t;
+
+/* A line of a rank for each round of the barrier, and one for its bell. */
+static inline _Atomic uint64_t *hk_channel_flag(hk_mapping_t *mapping, int rank, int round)
+{
+    unsigned char *flags = (unsigned char *)mapping + mapping->flags_at;
+    const size_t i = (size_t)rank * ((size_t)mapping->rounds + 1) + (size_t)round;
+    return (_Atomic uint64_t *)(void *)(flags + i * HK_SEPARATE_BYTES);
+}
 
 static inline hk_channel_t *hk_channel_of(hk_ctx_t *ctx)
 {

@@ -1,7 +1,6 @@
 /* Two-sided messages. channel.h describes their layout in a ring. */
 #include "channel_message.h"
 
-#include <sched.h>
 #include <string.h>
 
 /* Numbers wrap around. Two compared numbers differ by at most the number of slots. */
@@ -195,15 +194,15 @@ static hk_status_t check_length(hk_channel_t *channel, hk_peer_t *peer, size_t s
 
 __attribute__((noinline, cold)) hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls)
 {
-    (void)progress(channel);
+    const bool has_moved = progress(channel);
     for (int i = 0; i < channel->active_count; i++) {
         hk_peer_t *peer = channel->active[i];
         if (peer->recvs.first != NULL) {
             HK_TRY(check_length(channel, peer, peer->recvs.first->size_bytes));
         }
     }
-    if (polls >= channel->yield_after) {
-        (void)sched_yield();
+    if (polls >= channel->rest_after) {
+        channel->rest(channel, has_moved);
     }
     return HK_OK;
 }

@@ -27,7 +27,7 @@ bool hk_channel_has_atomic(const hk_transport_t *tp, const struct hk_atomic *ato
 hk_status_t hk_channel_make_atomic(hk_ctx_t *ctx, struct hk_atomic *atomic);
 
 /* Called by a wait that has polled longer than its patience. Makes progress on other requests of this rank, for
- * which a peer may wait, and yields the CPU from time to time. */
+ * which a peer may wait, and rests from time to time. */
 hk_status_t hk_channel_idle(hk_channel_t *channel, uint64_t polls);
 
 /* Call between two polls. *polls_p counts them from 0. */

@@ -1,42 +1,21 @@
 /* One-sided access in shared memory, and a barrier of stores and polls. */
 #include "channel_message.h"
 
-#include <string.h>
-
 /* Symmetric memory: the same offset in the peer's slice. */
 static inline unsigned char *at_peer(hk_channel_t *channel, int peer, const void *mine)
 {
     return channel->peer[peer].slice + ((const unsigned char *)mine - channel->slice);
 }
 
-static inline bool is_word(const void *one, const void *other, size_t size_bytes)
-{
-    return size_bytes == 8 && (((uintptr_t)one | (uintptr_t)other) & 7) == 0;
-}
-
-/* An aligned word is written by one store, because the peer may wait for it in wait_word. */
 hk_status_t hk_channel_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
-    unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
-    if (is_word(there, local, size_bytes)) {
-        uint64_t word;
-        memcpy(&word, local, 8);
-        atomic_store_explicit((_Atomic uint64_t *)(void *)there, word, memory_order_release);
-    } else {
-        memcpy(there, local, size_bytes);
-    }
+    hk_shared_put(at_peer(hk_channel_of(ctx), peer, remote), local, size_bytes);
     return HK_OK;
 }
 
 hk_status_t hk_channel_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
-    const unsigned char *there = at_peer(hk_channel_of(ctx), peer, remote);
-    if (is_word(there, local, size_bytes)) {
-        const uint64_t word = atomic_load_explicit((const _Atomic uint64_t *)(const void *)there, memory_order_acquire);
-        memcpy(local, &word, 8);
-    } else {
-        memcpy(local, there, size_bytes);
-    }
+    hk_shared_get(local, at_peer(hk_channel_of(ctx), peer, remote), size_bytes);
     return HK_OK;
 }
 
@@ -70,13 +49,6 @@ hk_status_t hk_channel_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t v
     return await_word(hk_channel_of(ctx), (const _Atomic uint64_t *)(const void *)word, value, false);
 }
 
-static inline _Atomic uint64_t *flag_of(hk_mapping_t *mapping, int rank, int round)
-{
-    unsigned char *flags = (unsigned char *)mapping + mapping->flags_at;
-    const size_t i = (size_t)rank * (size_t)mapping->rounds + (size_t)round;
-    return (_Atomic uint64_t *)(void *)(flags + i * HK_SEPARATE_BYTES);
-}
-
 /* Dissemination barrier (Hensgen, Finkel and Manber 1988): in round k every rank signals the rank 2^k after it. A
  * flag holds the number of the barrier. It may be one ahead: its writer may already be in the next barrier. */
 hk_status_t hk_channel_barrier(hk_ctx_t *ctx)
@@ -86,8 +58,8 @@ hk_status_t hk_channel_barrier(hk_ctx_t *ctx)
     const uint64_t epoch = ++channel->epoch;
     for (int round = 0; round < channel->mapping->rounds; round++) {
         const int to = (int)(((int64_t)rank + (INT64_C(1) << round)) % size);
-        atomic_store_explicit(flag_of(channel->mapping, to, round), epoch, memory_order_release);
-        HK_TRY(await_word(channel, flag_of(channel->mapping, rank, round), epoch, true));
+        atomic_store_explicit(hk_channel_flag(channel->mapping, to, round), epoch, memory_order_release);
+        HK_TRY(await_word(channel, hk_channel_flag(channel->mapping, rank, round), epoch, true));
     }
     return HK_OK;
 }

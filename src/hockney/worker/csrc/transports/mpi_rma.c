@@ -16,7 +16,7 @@ static hk_rma_t *rma_of(hk_ctx_t *ctx)
     return (hk_rma_t *)ctx;
 }
 
-static hk_status_t rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
+hk_status_t hk_rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     HK_TRY(hk_mpi_create(tp, job, sizeof(hk_rma_t), ctx_p));
     hk_rma_t *rma = rma_of(*ctx_p);
@@ -84,7 +84,7 @@ static void drop_memory(hk_ctx_t *ctx, hk_window_t *window)
     free(window->begins);
 }
 
-static void *rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
+void *hk_rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
     hk_rma_t *rma = rma_of(ctx);
     const long page = sysconf(_SC_PAGESIZE);
@@ -103,7 +103,7 @@ static void *rma_alloc(hk_ctx_t *ctx, size_t size_bytes)
     return made.memory;
 }
 
-static void rma_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
+void hk_rma_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
     const hk_window_kind_t *kind = ctx->tp->own;
     hk_rma_t *rma = rma_of(ctx);
@@ -201,8 +201,8 @@ static hk_status_t rma_barrier(hk_ctx_t *ctx)
 
 #define RMA_CAPS (HK_MPI_CAPS | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_EPOCHS | HK_CAP_ATOMICS | HK_CAP_WINDOWS)
 #define RMA_SHARED                                                                                                     \
-    HK_MPI_SHARED, HK_MPI_PLAIN_SENDS, HK_MPI_PLAIN_RECEIVES, .max_bytes = INT_MAX, .open = rma_open,                  \
-        .close = hk_mpi_close, .alloc = rma_alloc, .free = rma_free, .put = rma_put, .get = rma_get,                   \
+    HK_MPI_SHARED, HK_MPI_PLAIN_SENDS, HK_MPI_PLAIN_RECEIVES, .max_bytes = INT_MAX, .open = hk_rma_open,                  \
+        .close = hk_mpi_close, .alloc = hk_rma_alloc, .free = hk_rma_free, .put = rma_put, .get = rma_get,                   \
         .put_start = rma_put_start, .get_start = rma_get_start, .quiet = rma_quiet, .wait_word = rma_wait_word,        \
         .make_epoch = hk_mpi_make_epoch, .drop_epoch = hk_mpi_drop_epoch, .has_atomic = hk_mpi_has_atomic,             \
         .make_atomic = hk_mpi_make_atomic, .use_window = hk_mpi_use_window, .barrier = rma_barrier,                    \

@@ -68,6 +68,11 @@ static inline MPI_Aint hk_window_place(const hk_window_t *window, int peer, cons
     return window->begins[peer] + ((const unsigned char *)address - window->memory);
 }
 
+/* mpi_rma.c */
+hk_status_t hk_rma_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
+void *hk_rma_alloc(hk_ctx_t *ctx, size_t size_bytes);
+void hk_rma_free(hk_ctx_t *ctx, void *memory, size_t size_bytes);
+
 /* mpi_windows.c */
 int hk_window_attach(const hk_window_kind_t *kind, MPI_Win win, void *base, size_t size_bytes, MPI_Aint *begin_p);
 hk_status_t hk_mpi_use_window(hk_ctx_t *ctx, void *memory, size_t size_bytes, const void *local, bool is_used);

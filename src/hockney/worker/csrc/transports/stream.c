@@ -56,7 +56,7 @@ static void forget_requests(hk_stream_t *stream)
     stream->active_count = 0;
 }
 
-__attribute__((cold, noinline)) static hk_status_t lose(hk_stream_t *stream, int peer, int reason)
+__attribute__((cold, noinline)) hk_status_t hk_stream_lose(hk_stream_t *stream, int peer, int reason)
 {
     const bool is_gone = reason == 0 || reason == EPIPE || reason == ECONNRESET || reason == ETIMEDOUT;
     if (!stream->is_lost && is_gone) {
@@ -73,7 +73,7 @@ static hk_status_t set_nonblocking(hk_stream_t *stream, const hk_stream_end_t *e
 {
     const int flags = fcntl(end->fd, F_GETFL);
     if (flags < 0 || fcntl(end->fd, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK) != 0) {
-        return lose(stream, end->peer, errno);
+        return hk_stream_lose(stream, end->peer, errno);
     }
     return HK_OK;
 }
@@ -103,7 +103,7 @@ static inline hk_status_t move(hk_stream_t *stream, hk_stream_end_t *end)
     if (count < 0 && errno == EINTR) {
         return HK_OK;
     }
-    return lose(stream, end->peer, count == 0 ? 0 : errno);
+    return hk_stream_lose(stream, end->peer, count == 0 ? 0 : errno);
 }
 
 /* Nothing can move: wait. */
@@ -233,7 +233,7 @@ static inline hk_status_t wait_for(hk_stream_t *stream, const hk_stream_end_t *e
         stream->rest(&ready, 1);
         return HK_OK;
     }
-    return count < 0 && errno == EINTR ? HK_OK : lose(stream, end->peer, count == 0 ? 0 : errno);
+    return count < 0 && errno == EINTR ? HK_OK : hk_stream_lose(stream, end->peer, count == 0 ? 0 : errno);
 }
 
 /* is_out is a constant in each call. */
@@ -318,7 +318,7 @@ static inline hk_status_t has_moved(hk_stream_t *stream, int peer, ssize_t count
     if (may_be_none && count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
         return HK_OK;
     }
-    return lose(stream, peer, count == 0 ? 0 : errno);
+    return hk_stream_lose(stream, peer, count == 0 ? 0 : errno);
 }
 
 hk_status_t hk_stream_write_some(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, size_t *moved_p)
@@ -372,7 +372,7 @@ hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed)
 {
     const hk_stream_family_t *family = stream->family;
     const int variant = stream->base.tp->variant;
-    const bool blocks = variant == HK_STREAM_BLOCK;
+    const bool blocks = variant != HK_STREAM_NONBLOCK && variant != HK_STREAM_SPIN;
     stream->rest = variant != HK_STREAM_SPIN ? rest_polling : oversubscribed ? rest_yielding : rest_spinning;
     stream->switches = blocks && family->put_now == NULL;
     stream->put_now = blocks && family->put_now != NULL ? family->put_now : family->put;
@@ -388,6 +388,7 @@ hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed)
 
 const char *hk_stream_wait_name(const hk_transport_t *tp)
 {
-    static const char *const names[] = {"blocking", "non-blocking with poll", "non-blocking, spinning"};
+    static const char *const names[] = {"blocking", "non-blocking with poll", "non-blocking, spinning", "io_uring",
+                                        "io_uring with a thread of the kernel (SQPOLL)"};
     return names[tp->variant];
 }

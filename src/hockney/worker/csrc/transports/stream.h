@@ -17,6 +17,8 @@ enum {
     HK_STREAM_BLOCK,    /* blocking descriptors: the kernel waits inside the call */
     HK_STREAM_NONBLOCK, /* non-blocking descriptors: poll(2) when a call would block */
     HK_STREAM_SPIN,     /* non-blocking descriptors: retry at once (after sched_yield if oversubscribed) */
+    HK_STREAM_RING,     /* blocking descriptors, whose calls another engine makes: tcp_uring.c */
+    HK_STREAM_RING_POLL,
 };
 
 typedef struct hk_stream_family {
@@ -35,6 +37,8 @@ typedef struct hk_stream_family {
      * both directions, so one call serves a pair. NULL: the family opens its descriptors itself. */
     int (*make)(int fds[2]);
     bool duplex;
+
+    int protocol; /* of sockets that the family opens itself; 0: TCP */
 } hk_stream_family_t;
 
 /* The calls of socket families. */
@@ -88,6 +92,9 @@ hk_status_t hk_stream_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx
  * After an error of start the caller closes. */
 hk_status_t hk_stream_create(const hk_transport_t *tp, const hk_job_t *job, hk_stream_t **stream_p);
 hk_status_t hk_stream_start(hk_stream_t *stream, bool oversubscribed);
+
+/* Log that a peer is lost, once: reason is errno, 0 at the end of its stream. */
+hk_status_t hk_stream_lose(hk_stream_t *stream, int peer, int reason);
 
 void hk_stream_close(hk_ctx_t *ctx);
 const char *hk_stream_library(const hk_ctx_t *ctx);

@@ -10,11 +10,11 @@
 
 #include "../control.h"
 #include "../rendezvous.h"
-#include "stream.h"
+#include "tcp.h"
 
 enum { MEET_LIMIT_S = 30 };
 
-static const hk_stream_family_t tcp_family = {
+const hk_stream_family_t hk_tcp_family = {
     .carrier = "TCP",
     .put = hk_stream_socket_put,
     .get = hk_stream_socket_get,
@@ -28,19 +28,19 @@ typedef struct tcp_place {
     hk_address_t address;
 } tcp_place_t;
 
-static hk_status_t listen_here(const hk_job_t *job, int *listener_p, hk_address_t *address_p)
+static hk_status_t listen_here(const hk_job_t *job, int protocol, int *listener_p, hk_address_t *address_p)
 {
     char host[sizeof address_p->host];
     const bool is_between = job->remote != 0 && job->size > 1;
     HK_TRY(is_between ? hk_control_address(job->control, job->interface, host) : HK_OK);
-    return hk_address_listen(is_between ? host : NULL, job->rank, listener_p, address_p);
+    return hk_address_listen_by(protocol, is_between ? host : NULL, job->rank, listener_p, address_p);
 }
 
-static hk_status_t exchange_places(const hk_job_t *job, int *listener_p, tcp_place_t *places)
+static hk_status_t exchange_places(const hk_job_t *job, int protocol, int *listener_p, tcp_place_t *places)
 {
     tcp_place_t mine;
     memset(&mine, 0, sizeof mine);
-    mine.status = listen_here(job, listener_p, &mine.address);
+    mine.status = listen_here(job, protocol, listener_p, &mine.address);
     hk_status_t status = hk_control_allgather(job->control, &mine, sizeof mine, places);
     for (int peer = 0; status == HK_OK && peer < job->size; peer++) {
         status = places[peer].status;
@@ -65,7 +65,7 @@ static hk_status_t tcp_connect_all(const hk_job_t *job, hk_stream_t *stream, tcp
     for (int peer = 0; peer < job->size; peer++) {
         fds[peer] = -1;
     }
-    hk_status_t status = exchange_places(job, &listener, places);
+    hk_status_t status = exchange_places(job, stream->family->protocol, &listener, places);
     if (status == HK_OK) {
         status = meet(job, listener, places, fds);
     }
@@ -89,7 +89,7 @@ static void tcp_describe(const hk_job_t *job, hk_stream_t *stream, const tcp_pla
         (void)snprintf(control, sizeof control, "unknown");
     }
     (void)snprintf(stream->library, sizeof stream->library, "%s over %s, TCP_NODELAY, congestion control %s, %s",
-                   tcp_family.carrier, job->remote != 0 ? mine->address.host : "loopback", control,
+                   stream->family->carrier, job->remote != 0 ? mine->address.host : "loopback", control,
                    hk_stream_wait_name(stream->base.tp));
 }
 
@@ -120,7 +120,7 @@ static hk_status_t open_room(const hk_transport_t *tp, const hk_job_t *job, hk_s
     return HK_OK;
 }
 
-static hk_status_t tcp_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
+hk_status_t hk_tcp_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
 {
     hk_stream_t *stream;
     tcp_place_t *places;
@@ -147,7 +147,7 @@ static hk_status_t tcp_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 /* What the kernel counts for all connections of this rank; 0 where it does not. A segment that was sent again for
  * nothing was late, not lost: its receiver had it twice. The places are those of Linux's struct tcp_info, of which the
  * C library declares only the beginning. */
-static bool tcp_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
+bool hk_tcp_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p)
 {
     static const struct {
         const char *name;
@@ -186,5 +186,5 @@ static const hk_limit_t tcp_limits[] = {
     {0},
 };
 
-HK_STREAM_TABLES(tcp, "TCP connections", "send or recv", "unix", HK_CAP_HOSTS, .own = &tcp_family, .limits = tcp_limits,
-                 .open = tcp_open, .counter = tcp_counter);
+HK_STREAM_TABLES(tcp, "TCP connections", "send or recv", "unix", HK_CAP_HOSTS, .own = &hk_tcp_family, .limits = tcp_limits,
+                 .open = hk_tcp_open, .counter = hk_tcp_counter);

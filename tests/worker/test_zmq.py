@@ -1,0 +1,158 @@
+"""ZeroMQ: every pattern over each kind of socket, and peers that die behind its queues."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.matrix import matrix
+from tests.worker.test_native import FARMS, PATTERNS, converse, measure, measured, shared
+
+from hockney.worker.build import build_worker
+from hockney.worker.catalogue import load
+from hockney.worker.libraries import find_zmqs
+
+FOUND, _ = find_zmqs()
+RECIPE = FOUND[0].recipe if FOUND else None
+pytestmark = [
+    pytest.mark.skipif(not FOUND, reason="no ZeroMQ here: apt-get install libzmq3-dev"),
+    pytest.mark.timeout(700),  # as in test_native.py
+]
+TRANSPORTS = ["zmq", "zmq:tcp", "zmq:inproc", "zmq:push", "zmq:push-tcp"]
+EVERY = pytest.mark.parametrize("transport", matrix(TRANSPORTS, short=["zmq", "zmq:inproc", "zmq:push-tcp"]))
+
+
+def worker() -> Path:
+    assert RECIPE
+    return build_worker(RECIPE)
+
+
+@EVERY
+@pytest.mark.parametrize("ranks", matrix([2, 4], short=[4]))
+def test_every_pattern(transport: str, ranks: int) -> None:
+    commands = [
+        measure(name, size, batch=2, samples=2)
+        for name in PATTERNS + FARMS * (ranks > 2)
+        for size in (0, 8, 4097, 70_001)
+    ]
+    assert RECIPE
+    for answer in measured(commands, "-t", transport, *shared(ranks), recipe=RECIPE):
+        assert answer["verified"] is (answer["pattern"] != "barrier"), answer["pattern"]
+
+
+@EVERY
+def test_windows_larger_than_its_queues(transport: str) -> None:
+    """Which hold 1000 messages on each side: the rest waits with the sender."""
+    sizes = [(8, 1024), (300_000, 16)]
+    ways: tuple[tuple[str, dict[str, str]], ...] = (("oneway", {"until": "sent"}), ("twoway", {}))
+    commands = [
+        measure(name, size, window=window, batch=5, samples=2, **way) for name, way in ways for size, window in sizes
+    ]
+    assert RECIPE
+    assert all(answer["verified"] for answer in measured(commands, "-t", transport, *shared(), recipe=RECIPE))
+
+
+@EVERY
+def test_a_receiver_takes_its_senders_in_any_order(transport: str) -> None:
+    """Those that send first are asked last."""
+    commands = [measure("fanin", 8, window=200), measure("fanout", 70_001, window=4), measure("robpush", 100)]
+    assert RECIPE
+    assert all(answer["verified"] for answer in measured(commands, "-t", transport, *shared(4), recipe=RECIPE))
+
+
+def test_it_is_listed_by_its_version_or_with_how_to_get_it(only: Path) -> None:
+    assert find_zmqs() == ((), ())
+    header = only / "include" / "zmq.h"
+    header.parent.mkdir()
+    header.write_text("#define ZMQ_VERSION_MAJOR 4\n#define ZMQ_VERSION_MINOR 3\n#define ZMQ_VERSION_PATCH 9\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("C_INCLUDE_PATH", str(header.parent))
+        ((found,), _) = find_zmqs()
+    assert (found.id, found.name, found.has_launcher) == ("zmq@4.3.9", "ZeroMQ 4.3.9", False)
+
+
+def test_without_it_the_catalogue_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "cc -nostdinc")
+    missing = {each.name: each for each in load(["zmq"]).missing}
+    assert missing["zmq"].how == "install one, for example: apt install libzmq3-dev"
+
+
+# ---- peers that die --------------------------------------------------------------------------------------------------
+
+
+@EVERY
+def test_a_killed_rank_is_reported(transport: str) -> None:
+    pipe, words = subprocess.PIPE, [str(worker()), "-t", transport, *shared(3)]
+    endless = measure("pingpong", 1000, batch=10**9, timeout_s=100)
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"hello\n{endless}\n".encode())
+        process.stdin.flush()
+        hello = json.loads(next(line for line in process.stdout if line.startswith(b"@hk "))[4:])
+        os.kill(hello["ranks"][1]["pid"], signal.SIGKILL)
+        said = process.stdout.read()
+        process.wait(timeout=60)
+    assert b'"lost"' in said or transport == "zmq:inproc"  # where the process is all ranks
+    assert process.returncode != 0
+
+
+@contextlib.contextmanager
+def two_hosts(transport: str, *commands: str) -> Iterator[tuple[subprocess.Popen[str], subprocess.Popen[str]]]:
+    """A job of two ranks, each with a process above it as on a host of its own, that has begun the last command."""
+    token, pipe = f"token {'0' * 32}\n", subprocess.PIPE
+    words = [str(worker()), "-t", transport, "-n", "2", "--oversubscribed", "--rank"]
+    started = []
+    try:
+        for more in (["0", "--listen", "127.0.0.1"], ["1", "--join"]):
+            if started:
+                address = json.loads(started[0].stdout.readline()[4:])
+                more.append(f"{address['host']}:{address['port']}")
+            process = subprocess.Popen(
+                [*words, *more], stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+            )
+            started.append(process)
+            process.stdin.write(token)
+            process.stdin.flush()
+        first, second = started
+        first.stdin.write("".join(f"{command}\n" for command in commands))
+        first.stdin.flush()
+        for _ in commands[:-1]:
+            while not (line := first.stdout.readline()).startswith("@hk "):
+                assert line
+        yield first, second
+    finally:
+        for process in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("transport", ["zmq:tcp", "zmq:push-tcp"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "silent"])
+@pytest.mark.parametrize(
+    "endless", [measure("pingpong", 8, batch=10**9, timeout_s=100), measure("twoway", 8, batch=10**9, window=64, timeout_s=100)],
+    ids=["answers", "windows"],
+)  # fmt: skip
+def test_a_host_that_dies_is_named_within_10_s_whatever_the_queues_hold(
+    transport: str, how: signal.Signals, endless: str
+) -> None:
+    with two_hosts(transport, measure("pingpong", 8), endless) as (first, second):
+        os.killpg(second.pid, how)
+        began_s = time.monotonic()
+        _, said = first.communicate(timeout=60)
+        assert time.monotonic() - began_s < 10
+        assert f"rank 0: {transport}: rank 1 is gone" in said
+
+
+def test_hello_names_the_version_and_the_sockets() -> None:
+    for transport, sockets in (("zmq", "PAIR over ipc"), ("zmq:push-tcp", "PUSH and PULL over tcp")):
+        answers, _ = converse(worker(), ["hello"], "-t", transport, *shared())
+        assert answers[0]["library"] == f"{FOUND[0].name}, {sockets}"
