@@ -487,12 +487,6 @@ def test_completion(read: Read) -> None:
     check_page([read("completion", "bash")], "completion")
 
 
-def test_setup(read: Read, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    library = install(tmp_path / "venv", "mpich").parent
-    monkeypatch.setattr("hockney.worker.wheels.install_wheel", lambda _: library)
-    check_page([read("setup", "--mpi", "mpich")], "setup")
-
-
 # ---- schemas --------------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Transports that a system may not have: MPTCP that falls back, and io_uring that is forbidden; and ranks that sleep."""
+"""Transports that a system may lack: MPTCP that falls back, io_uring that is forbidden; and ranks that sleep."""
 
 from __future__ import annotations
 
@@ -64,13 +64,15 @@ def test_a_job_without_io_uring_ends_with_a_sentence() -> None:
 def test_a_transport_that_is_absent_is_missing_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its plain one is still here."""
     script = tmp_path / "worker"
-    script.write_text(f'#!/bin/sh\nexec {sys.executable} -c \'{FORBIDDING}\' {IO_URING_SETUP} {build_worker()} "$@"\n')
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{FORBIDDING}' {IO_URING_SETUP} {build_worker()} \"$@\"\n")
     script.chmod(0o755)
     monkeypatch.setattr("hockney.worker.catalogue.build_worker", lambda *_: script)
     catalogue = load(libraries=())
     assert "tcp" in catalogue.transports
     assert "tcp:uring" not in catalogue.transports
-    with pytest.raises(UsageError, match=r"^tcp:uring is not here: the kernel gives .* not permitted; as root: sysctl "):
+    with pytest.raises(
+        UsageError, match=r"^tcp:uring is not here: the kernel gives .* not permitted; as root: sysctl "
+    ):
         catalogue.select(["tcp:uring"])
 
 
@@ -104,16 +106,24 @@ def test_mptcp_that_is_switched_off_is_said_before_it_is_measured() -> None:
     assert row["absent"] == "the kernel opens no MPTCP socket: Protocol not available"
     assert row["remedy"] == "as root: sysctl net.mptcp.enabled=1 (Linux 5.6 or newer)"
     answers, done = converse(
-        Path(before[0]), [measure("pingpong", 8)], *before[1:], str(build_worker()), "-t", "mptcp", *shared(), limit_s=60
+        Path(before[0]),
+        [measure("pingpong", 8)],
+        *before[1:],
+        str(build_worker()),
+        "-t",
+        "mptcp",
+        *shared(),
+        limit_s=60,
     )
     assert [a["kind"] for a in answers] == ["lost"]
     assert "mptcp: the kernel opens no MPTCP socket: Protocol not available; as root: sysctl" in done.stderr
 
 
-STRIP = "nft 'add table ip t; add chain ip t c { type filter hook output priority 0; }; add rule ip t c reset tcp option mptcp'"
+CHAIN = "add table ip t; add chain ip t c { type filter hook output priority 0; }"
+STRIP = f"nft '{CHAIN}; add rule ip t c reset tcp option mptcp'"
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nft") is None, reason="a filter in a namespace needs root and nft")
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nft") is None, reason="a filter needs root and nft")
 @pytest.mark.skipif(not HAS_MPTCP, reason="this kernel has no MPTCP")
 def test_a_way_that_removes_the_options_of_mptcp_is_found() -> None:
     script = f'ip link set lo up && {STRIP} && exec "$@"'

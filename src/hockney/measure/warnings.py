@@ -97,7 +97,8 @@ def warnings_during(launches: Sequence[Moment], *, goes_on: bool) -> list[Warnin
 def _of_limits(facts: dict[str, Any], ranks: int, families: Collection[str], needed_bytes: int) -> Iterator[Warning_]:
     """Limits of the system that make ranks of these families slow, or end them."""
     limits = facts.get("limits") or {}
-    if limits.get("loopback") is False and not {"mpi", "shmem", "pvm", "zmq", "tcp", "mptcp", "udp"}.isdisjoint(families):
+    on_loopback = {"mpi", "shmem", "pvm", "zmq", "tcp", "mptcp", "udp"}
+    if limits.get("loopback") is False and not on_loopback.isdisjoint(families):
         yield warn_of("loopback")
     memory_bytes = limits.get("memory_bytes")
     if memory_bytes is not None and memory_bytes < needed_bytes:

@@ -117,8 +117,9 @@ class Search:
     def __call__(self) -> Found:
         """Every library of this machine, once each, and the wrappers that can't be used with the reason.
 
-        It searches the command in the variable, the running Python environment, every folder on PATH, where
-        environment modules put theirs, and what `hockney setup` has installed. Raises nothing: a broken wrapper is in the second tuple.
+        It searches the command in the variable, the running Python environment, every folder on PATH, where environment
+        modules put theirs, and what `hockney setup` has installed. Raises nothing: a broken wrapper is in the second
+        tuple.
         """
         by_file: dict[str, Library | Missing] = {}
         # Side by side: one that hangs must not keep the others waiting.
@@ -173,7 +174,10 @@ class Search:
             how = f"repair it; {self.variable} may name another one"
             why, called = str(error), self.compilers.get(wrapper.name)
             if called and shutil.which(called) is None:
-                why, how = f"not installed: {called}, the compiler that it calls", f"install that, or use {wrapper.parent}'s mpicc"
+                why, how = (
+                    f"not installed: {called}, the compiler that it calls",
+                    f"install that, or use {wrapper.parent}'s mpicc",
+                )
             return str(wrapper), Missing(str(wrapper), why, how)
         kind = kinds[answer["kind"]]
         launcher = self._find_launcher(wrapper, kind, probes)
@@ -300,14 +304,14 @@ def _header_version(
     compiler: tuple[str, ...], flags: tuple[str, ...], header: str, macros: tuple[str, ...], probes: Probes
 ) -> str:
     """The values of the macros in a header, joined by dots; empty if the compiler finds none."""
-    key = [header, *compiler, *flags]
+    key = ["header", header, *compiler, *flags]
     answer = probes.get(key, "version")
     if answer is None:
         try:
             said = ask([*compiler, *flags, "-E", "-dD", "-include", header, "-x", "c", os.devnull])
         except CompileFailed:
             return ""
-        values = dict(re.findall(r'^#define\s+(\w+)\s+"?([^"\s]+)', said, re.MULTILINE))
+        values = dict(re.findall(r'^#define[ \t]+(\w+)[ \t]+"?([^"\s]+)', said, re.MULTILINE))
         path = re.search(rf'^# \d+ "([^"]*/{re.escape(header)})"', said, re.MULTILINE)
         answer = {"version": ".".join(values.get(name, "") for name in macros)}
         probes.put(key, answer, [path[1]] if path else [])

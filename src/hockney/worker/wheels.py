@@ -73,8 +73,8 @@ def install_wheel(name: str) -> Path:
             if before.exists():
                 before.rename(folder)
             raise HockneyError(
-                f"cannot install {wheel.title} ({wheel.requirement}) in {folder}: {error}; it needs the package index, or "
-                "a mirror named by PIP_INDEX_URL (UV_INDEX_URL for uv)"
+                f"cannot install {wheel.title} ({wheel.requirement}) in {folder}: {error}; it needs the package index, "
+                "or a mirror named by PIP_INDEX_URL (UV_INDEX_URL for uv)"
             ) from error
         shutil.rmtree(before, ignore_errors=True)
     return folder

@@ -89,11 +89,11 @@ typedef struct hk_channel {
     hk_peer_t *peer;    /* one for each rank, including this one */
     hk_peer_t **active; /* those with queued or awaited messages */
     int active_count;
-    uint32_t patience;    /* polls before a wait handles other requests and checks for a wrong size */
-    uint64_t rest_after;  /* polls before a wait without progress rests */
+    uint32_t patience;   /* polls before a wait handles other requests and checks for a wrong size */
+    uint64_t rest_after; /* polls before a wait without progress rests */
     void (*rest)(struct hk_channel *channel, bool has_moved); /* yields the CPU, or sleeps */
-    uint64_t epoch;       /* of the barrier */
-    uint64_t probes;      /* consecutive probes without a message */
+    uint64_t epoch;                                           /* of the barrier */
+    uint64_t probes;                                          /* consecutive probes without a message */
     struct hk_rung *rung; /* [size], and the next two, where ranks sleep (channel_sleep.h) */
     uint32_t heard;       /* rings of this rank's bell, when it last looked at what it waits for */
     bool is_probing;

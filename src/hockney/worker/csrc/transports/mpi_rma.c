@@ -201,8 +201,8 @@ static hk_status_t rma_barrier(hk_ctx_t *ctx)
 
 #define RMA_CAPS (HK_MPI_CAPS | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_EPOCHS | HK_CAP_ATOMICS | HK_CAP_WINDOWS)
 #define RMA_SHARED                                                                                                     \
-    HK_MPI_SHARED, HK_MPI_PLAIN_SENDS, HK_MPI_PLAIN_RECEIVES, .max_bytes = INT_MAX, .open = hk_rma_open,                  \
-        .close = hk_mpi_close, .alloc = hk_rma_alloc, .free = hk_rma_free, .put = rma_put, .get = rma_get,                   \
+    HK_MPI_SHARED, HK_MPI_PLAIN_SENDS, HK_MPI_PLAIN_RECEIVES, .max_bytes = INT_MAX, .open = hk_rma_open,               \
+        .close = hk_mpi_close, .alloc = hk_rma_alloc, .free = hk_rma_free, .put = rma_put, .get = rma_get,             \
         .put_start = rma_put_start, .get_start = rma_get_start, .quiet = rma_quiet, .wait_word = rma_wait_word,        \
         .make_epoch = hk_mpi_make_epoch, .drop_epoch = hk_mpi_drop_epoch, .has_atomic = hk_mpi_has_atomic,             \
         .make_atomic = hk_mpi_make_atomic, .use_window = hk_mpi_use_window, .barrier = rma_barrier,                    \

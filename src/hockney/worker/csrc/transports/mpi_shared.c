@@ -88,8 +88,8 @@ const hk_transport_t hk_transport_mpi_shared = {
     HK_MPI_SHARED,
     HK_MPI_PLAIN_SENDS,
     HK_MPI_PLAIN_RECEIVES,
-    .caps = (HK_MPI_CAPS & ~(uint32_t)HK_CAP_HOSTS) | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_SIGNAL |
-            HK_CAP_WINDOWS,
+    .caps =
+        (HK_MPI_CAPS & ~(uint32_t)HK_CAP_HOSTS) | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED | HK_CAP_SIGNAL | HK_CAP_WINDOWS,
     .name = "mpi:shared",
     .summary = "loads and stores in memory from MPI_Win_allocate_shared; two-sided messages as mpi sends them",
     .below = "shm",

@@ -52,10 +52,11 @@ static hk_status_t mptcp_check(const hk_stream_t *stream, unsigned *subflows_p)
     for (int peer = 0; peer < stream->base.size; peer++) {
         unsigned char more = 0;
         if (peer != stream->base.rank && !mptcp_ask(stream->out[peer].fd, &more)) {
-            return hk_fail(HK_ERR_UNSUPPORTED, stream->base.rank,
-                           "mptcp: the connection with rank %d fell back to plain TCP: its host has no MPTCP, or something "
-                           "on the way removes its options (before Linux 5.16 it cannot be asked)",
-                           peer);
+            return hk_fail(
+                HK_ERR_UNSUPPORTED, stream->base.rank,
+                "mptcp: the connection with rank %d fell back to plain TCP: its host has no MPTCP, or something "
+                "on the way removes its options (before Linux 5.16 it cannot be asked)",
+                peer);
         }
         *subflows_p += more;
     }

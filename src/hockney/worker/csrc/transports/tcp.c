@@ -186,5 +186,5 @@ static const hk_limit_t tcp_limits[] = {
     {0},
 };
 
-HK_STREAM_TABLES(tcp, "TCP connections", "send or recv", "unix", HK_CAP_HOSTS, .own = &hk_tcp_family, .limits = tcp_limits,
-                 .open = hk_tcp_open, .counter = hk_tcp_counter);
+HK_STREAM_TABLES(tcp, "TCP connections", "send or recv", "unix", HK_CAP_HOSTS, .own = &hk_tcp_family,
+                 .limits = tcp_limits, .open = hk_tcp_open, .counter = hk_tcp_counter);

@@ -26,9 +26,9 @@
 #include <unistd.h>
 
 enum {
-    URING_IDLE_MS = 2000,          /* until the kernel's thread sleeps */
-    URING_PART_BYTES = 1 << 30,    /* of one operation, whose length has 32 bits */
-    URING_COOPERATES = 3 << 12,    /* one task submits, and the kernel's work is done when it waits: Linux 6.1 */
+    URING_IDLE_MS = 2000,       /* until the kernel's thread sleeps */
+    URING_PART_BYTES = 1 << 30, /* of one operation, whose length has 32 bits */
+    URING_COOPERATES = 3 << 12, /* one task submits, and the kernel's work is done when it waits: Linux 6.1 */
     URING_FEATURES = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_FAST_POLL,
 };
 
@@ -394,8 +394,7 @@ static bool uring_is_here_polling(char *why, size_t len, const char **how_p)
 
 #define URING_TABLE                                                                                                    \
     URING_HOOKS, .carrier = HK_CARRIER_KERNEL, .own = &hk_tcp_family, .below = "tcp", .below_remote = "tcp",           \
-                 .alloc = hk_private_alloc, .free = hk_private_free, .now_ns = hk_real_now_ns,                         \
-                 .compute = hk_real_compute
+        .alloc = hk_private_alloc, .free = hk_private_free, .now_ns = hk_real_now_ns, .compute = hk_real_compute
 
 const hk_transport_t hk_transport_tcp_uring = {
     URING_TABLE,

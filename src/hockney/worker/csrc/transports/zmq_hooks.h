@@ -53,14 +53,14 @@ typedef struct hk_zmq {
     const hk_zmq_kind_t *kind;
     void *context;
     bool owns_context;
-    void **out, **in;       /* [size] sockets; with PAIR the same, with PULL `in` is one */
-    void **monitor;         /* [size] events of `out`; NULL: none */
-    bool *is_gone;          /* [size] */
-    hk_zmq_stash_t *stash;  /* [size] */
-    bool has_stashed;       /* since the last rest */
-    hk_zmq_end_t *ends;     /* [2 * size]: out, then in */
-    hk_zmq_end_t **active;  /* [2 * size], active_count used: ends with requests */
-    zmq_pollitem_t *items;  /* [2 * size] */
+    void **out, **in;      /* [size] sockets; with PAIR the same, with PULL `in` is one */
+    void **monitor;        /* [size] events of `out`; NULL: none */
+    bool *is_gone;         /* [size] */
+    hk_zmq_stash_t *stash; /* [size] */
+    bool has_stashed;      /* since the last rest */
+    hk_zmq_end_t *ends;    /* [2 * size]: out, then in */
+    hk_zmq_end_t **active; /* [2 * size], active_count used: ends with requests */
+    zmq_pollitem_t *items; /* [2 * size] */
     size_t active_count;
     char library[96];
 } hk_zmq_t;

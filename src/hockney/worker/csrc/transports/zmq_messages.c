@@ -142,9 +142,8 @@ static inline hk_status_t zmq_move_end(hk_zmq_t *zmq, hk_zmq_end_t *end, bool *h
 {
     while (end->head != NULL) {
         hk_zmq_req_t *req = end->head;
-        const long count = end->is_out
-                               ? zmq->kind->put(zmq, end->peer, req->buf, req->size_bytes, ZMQ_DONTWAIT)
-                               : zmq->kind->get(zmq, end->peer, req->buf, req->size_bytes, ZMQ_DONTWAIT);
+        const long count = end->is_out ? zmq->kind->put(zmq, end->peer, req->buf, req->size_bytes, ZMQ_DONTWAIT)
+                                       : zmq->kind->get(zmq, end->peer, req->buf, req->size_bytes, ZMQ_DONTWAIT);
         if (count < 0) {
             return errno == EAGAIN ? HK_OK : hk_zmq_look(zmq, end->peer, errno);
         }
@@ -302,29 +301,29 @@ static const char *zmq_hook_library(const hk_ctx_t *ctx)
 
 /* ---- the tables -------------------------------------------------------------------------------------------------- */
 
-#define ZMQ_ROW(id, words, text, of_kind, more_caps, its_carrier, under, ...)                                         \
-    const hk_transport_t hk_transport_##id = {                                                                         \
-        .caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SYSCALLS | HK_CAP_PROBE | (more_caps),      \
-        .name = (words),                                                                                               \
-        .summary = (text),                                                                                             \
-        .carrier = (its_carrier),                                                                                      \
-        .own = &(of_kind),                                                                                             \
-        .max_bytes = INT_MAX - HK_ZMQ_HEAD_BYTES,                                                                      \
-        .below = (under),                                                                                              \
-        .open = hk_zmq_open,                                                                                           \
-        .close = hk_zmq_close,                                                                                         \
-        .library = zmq_hook_library,                                                                                   \
-        .alloc = hk_private_alloc,                                                                                     \
-        .free = hk_private_free,                                                                                       \
-        .send = zmq_hook_send,                                                                                         \
-        .recv = zmq_hook_recv,                                                                                         \
-        .probe = zmq_hook_probe,                                                                                       \
-        .isend = zmq_hook_isend,                                                                                       \
-        .irecv = zmq_hook_irecv,                                                                                       \
-        .wait_all = zmq_hook_wait_all,                                                                                 \
-        .now_ns = hk_real_now_ns,                                                                                      \
-        .compute = hk_real_compute,                                                                                    \
-        __VA_ARGS__}
+#define ZMQ_ROW(id, words, text, of_kind, more_caps, its_carrier, under, ...)                                          \
+    const hk_transport_t hk_transport_##id = {.caps = HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD |              \
+                                                      HK_CAP_SYSCALLS | HK_CAP_PROBE | (more_caps),                    \
+                                              .name = (words),                                                         \
+                                              .summary = (text),                                                       \
+                                              .carrier = (its_carrier),                                                \
+                                              .own = &(of_kind),                                                       \
+                                              .max_bytes = INT_MAX - HK_ZMQ_HEAD_BYTES,                                \
+                                              .below = (under),                                                        \
+                                              .open = hk_zmq_open,                                                     \
+                                              .close = hk_zmq_close,                                                   \
+                                              .library = zmq_hook_library,                                             \
+                                              .alloc = hk_private_alloc,                                               \
+                                              .free = hk_private_free,                                                 \
+                                              .send = zmq_hook_send,                                                   \
+                                              .recv = zmq_hook_recv,                                                   \
+                                              .probe = zmq_hook_probe,                                                 \
+                                              .isend = zmq_hook_isend,                                                 \
+                                              .irecv = zmq_hook_irecv,                                                 \
+                                              .wait_all = zmq_hook_wait_all,                                           \
+                                              .now_ns = hk_real_now_ns,                                                \
+                                              .compute = hk_real_compute,                                              \
+                                              __VA_ARGS__}
 
 static const hk_zmq_kind_t zmq_ipc = {"ipc", true, false, zmq_put_pair, zmq_get_pair};
 static const hk_zmq_kind_t zmq_tcp = {"tcp", true, true, zmq_put_pair, zmq_get_pair};
