@@ -39,17 +39,18 @@ WHEELS = {
 
 def wheel_folders() -> list[Path]:
     """The environments that are installed."""
-    return sorted(path.parent for path in (user_folder("data") / "mpi").glob("*/pyvenv.cfg"))
+    return sorted(path.parents[1] for path in (user_folder("data") / "mpi").glob("*/bin/mpicc"))
 
 
 def install_wheel(name: str) -> Path:
-    """Install a library, or its newest version in place of another; returns its folder.
+    """Install a library, by uv where it is on PATH, else by pip; returns its folder. Raises HockneyError.
 
-    uv does it where it is on PATH, else pip, as for .venv. Raises HockneyError; what was there is then there again.
+    One that is there stays: remove its folder to install another version.
     """
     wheel, folder = WHEELS[name], user_folder("data") / "mpi" / name
     python, uv = folder / "bin" / "python", shutil.which("uv")
-    before = folder.with_name(f"{name}.before")
+    if folder in wheel_folders():
+        return folder
     steps: list[Sequence[str]] = [
         [uv, "venv", "--quiet", "--python", sys.executable, str(folder)]
         if uv
@@ -60,23 +61,19 @@ def install_wheel(name: str) -> Path:
             wheel.requirement,
         ],
     ]
+    shutil.rmtree(folder, ignore_errors=True)  # of an installation that was interrupted
     with working.get()(f"installing {wheel.title}"):
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(before, ignore_errors=True)
-            folder.rename(before)
+            folder.parent.mkdir(parents=True, exist_ok=True)
             for step in steps:
                 answer_of(step, _LIMIT_S)
             _fill_in(folder)
         except (OSError, ProgramFailed) as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if before.exists():
-                before.rename(folder)
             raise HockneyError(
                 f"cannot install {wheel.title} ({wheel.requirement}) in {folder}: {error}; it needs the package index, "
                 "or a mirror named by PIP_INDEX_URL (UV_INDEX_URL for uv)"
             ) from error
-        shutil.rmtree(before, ignore_errors=True)
     return folder
 
 

@@ -83,7 +83,7 @@ static void put_presence(hk_answer_t *answer, const hk_transport_t *tp)
 {
     char why[256] = "";
     const char *how = "";
-    const bool is_here = tp->is_here == NULL || tp->is_here(why, sizeof why, &how);
+    const bool is_here = tp->is_here == NULL || tp->is_here(tp, why, sizeof why, &how);
     hk_answer_string(answer, "absent", is_here ? NULL : why);
     hk_answer_string(answer, "remedy", is_here ? "" : how);
 }

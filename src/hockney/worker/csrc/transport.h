@@ -229,7 +229,7 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     /* Whether this system has what the transport needs: a protocol, or a system call that is allowed. If not,
      * why[0..len) completes "NAME is not here: ", and *how_p says how to get it. Without a job. Optional: absent means
      * that every system has it. */
-    bool (*is_here)(char *why, size_t len, const char **how_p);
+    bool (*is_here)(const struct hk_transport *tp, char *why, size_t len, const char **how_p);
 
     /* Create what the ranks of one host share, such as a mapping or pipes, before they are forked or started as
      * threads. Each rank finds it in job->shared. Optional: absent means that they share nothing. */

@@ -16,40 +16,27 @@ static hk_bell_t *sleep_bell(hk_mapping_t *mapping, int rank)
     return (hk_bell_t *)(void *)hk_channel_flag(mapping, rank, mapping->rounds);
 }
 
+/* Sleep until a ring after the rings that were heard, or wake who does. */
+static void sleep_call(hk_bell_t *bell, bool wakes, uint32_t value)
+{
 #ifdef __linux__
-static void sleep_on(hk_bell_t *bell, uint32_t heard)
-{
-    (void)syscall(SYS_futex, &bell->rings, FUTEX_WAIT, heard, NULL, NULL, 0);
-}
-
-static void sleep_wake(hk_bell_t *bell)
-{
-    (void)syscall(SYS_futex, &bell->rings, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-bool hk_channel_can_sleep(char *why, size_t len, const char **how_p)
-{
-    (void)why, (void)len, (void)how_p;
-    return true;
-}
+    (void)syscall(SYS_futex, &bell->rings, wakes ? FUTEX_WAKE : FUTEX_WAIT, value, NULL, NULL, 0);
 #else
-static void sleep_on(hk_bell_t *bell, uint32_t heard)
-{
-    (void)bell, (void)heard;
+    (void)bell, (void)wakes, (void)value;
+#endif
 }
 
-static void sleep_wake(hk_bell_t *bell)
+bool hk_channel_can_sleep(const hk_transport_t *tp, char *why, size_t len, const char **how_p)
 {
-    (void)bell;
-}
-
-bool hk_channel_can_sleep(char *why, size_t len, const char **how_p)
-{
+    (void)tp;
     *how_p = "use a Linux machine";
     (void)snprintf(why, len, "only Linux has futex(2)");
+#ifdef __linux__
+    return true;
+#else
     return false;
-}
 #endif
+}
 
 /* Both sides change one word and then read the other's; with this order of all four, one sees the change. */
 static inline void sleep_ring(hk_channel_t *channel, int rank)
@@ -57,7 +44,7 @@ static inline void sleep_ring(hk_channel_t *channel, int rank)
     hk_bell_t *bell = sleep_bell(channel->mapping, rank);
     atomic_fetch_add_explicit(&bell->rings, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&bell->is_asleep, memory_order_seq_cst) != 0) {
-        sleep_wake(bell);
+        sleep_call(bell, true, 1);
     }
 }
 
@@ -89,7 +76,7 @@ void hk_channel_sleep(hk_channel_t *channel, bool has_moved)
     }
     if (atomic_load_explicit(&bell->rings, memory_order_seq_cst) == channel->heard) {
         atomic_store_explicit(&bell->is_asleep, 1, memory_order_seq_cst);
-        sleep_on(bell, channel->heard); /* not if it rings meanwhile */
+        sleep_call(bell, false, channel->heard); /* not if it rings meanwhile */
         atomic_store_explicit(&bell->is_asleep, 0, memory_order_relaxed);
     }
     channel->heard = atomic_load_explicit(&bell->rings, memory_order_seq_cst);

@@ -16,7 +16,7 @@ typedef struct hk_bell {
     _Atomic uint32_t rings, is_asleep;
 } hk_bell_t;
 
-bool hk_channel_can_sleep(char *why, size_t len, const char **how_p);
+bool hk_channel_can_sleep(const hk_transport_t *tp, char *why, size_t len, const char **how_p);
 
 /* channel->rest */
 void hk_channel_sleep(hk_channel_t *channel, bool has_moved);

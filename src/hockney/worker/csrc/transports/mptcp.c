@@ -22,8 +22,9 @@ static const hk_stream_family_t mptcp_family = {
     .protocol = MPTCP_PROTOCOL,
 };
 
-static bool mptcp_is_here(char *why, size_t len, const char **how_p)
+static bool mptcp_is_here(const hk_transport_t *tp, char *why, size_t len, const char **how_p)
 {
+    (void)tp;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, MPTCP_PROTOCOL);
     if (fd >= 0) {
         (void)close(fd);
@@ -67,7 +68,7 @@ static hk_status_t mptcp_open(const hk_transport_t *tp, const hk_job_t *job, hk_
 {
     char why[256] = "";
     const char *how = "";
-    const bool is_here = mptcp_is_here(why, sizeof why, &how);
+    const bool is_here = mptcp_is_here(tp, why, sizeof why, &how);
     if (!is_here) {
         hk_log(job->rank, "mptcp: %s; %s", why, how);
     }

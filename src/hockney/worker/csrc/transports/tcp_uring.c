@@ -1,8 +1,7 @@
 /* tcp:uring: the connections of tcp, where each send and receive is an operation of io_uring, by system calls alone.
  *
- * For each direction of a connection one operation is under way, which keeps the order; those of different connections
- * are submitted together. tcp:uring-sqpoll: a thread of the kernel takes operations from the ring. A rank then submits
- * without a system call, and that thread uses a CPU, also while nothing is sent. */
+ * For each direction of a connection one operation is under way, which keeps the order. tcp:uring-sqpoll: a thread of
+ * the kernel takes operations from the ring. So a rank submits without a system call, and that thread burns a CPU. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -65,11 +64,6 @@ typedef struct uring {
     unsigned sq_mask, cq_mask;
     _Atomic unsigned *sq_tail, *sq_flags, *cq_head, *cq_tail;
 } uring_t;
-
-static uring_t *uring_of(hk_ctx_t *ctx)
-{
-    return (uring_t *)ctx;
-}
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
@@ -172,22 +166,24 @@ static inline void uring_start(uring_t *ring, uring_end_t *end, unsigned char *b
 
 static hk_status_t uring_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes)
 {
+    uring_t *ring = (uring_t *)ctx;
     uring_req_t req;
-    uring_start(uring_of(ctx), &uring_of(ctx)->out[peer], (unsigned char *)(uintptr_t)buf, size_bytes, &req);
-    return uring_await(uring_of(ctx), &req.left_bytes);
+    uring_start(ring, &ring->out[peer], (unsigned char *)(uintptr_t)buf, size_bytes, &req);
+    return uring_await(ring, &req.left_bytes);
 }
 
 static hk_status_t uring_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
+    uring_t *ring = (uring_t *)ctx;
     uring_req_t req;
-    uring_start(uring_of(ctx), &uring_of(ctx)->in[peer], buf, size_bytes, &req);
-    return uring_await(uring_of(ctx), &req.left_bytes);
+    uring_start(ring, &ring->in[peer], buf, size_bytes, &req);
+    return uring_await(ring, &req.left_bytes);
 }
 
 /* Submitted at once: the peer need not wait until this rank waits. */
 static hk_status_t uring_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_bytes, hk_req_t *req)
 {
-    uring_t *ring = uring_of(ctx);
+    uring_t *ring = (uring_t *)ctx;
     uring_start(ring, &ring->out[peer], (unsigned char *)(uintptr_t)buf, size_bytes, (uring_req_t *)req);
     HK_TRY(uring_enter(ring, 0));
     return uring_reap(ring);
@@ -195,7 +191,8 @@ static hk_status_t uring_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t 
 
 static hk_status_t uring_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req)
 {
-    uring_start(uring_of(ctx), &uring_of(ctx)->in[peer], buf, size_bytes, (uring_req_t *)req);
+    uring_t *ring = (uring_t *)ctx;
+    uring_start(ring, &ring->in[peer], buf, size_bytes, (uring_req_t *)req);
     return HK_OK;
 }
 
@@ -203,12 +200,12 @@ static hk_status_t uring_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 {
     (void)reqs; /* the queues hold all open requests of the array */
     (void)count;
-    return uring_await(uring_of(ctx), NULL);
+    return uring_await((uring_t *)ctx, NULL);
 }
 
 static hk_status_t uring_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
-    uring_t *ring = uring_of(ctx);
+    uring_t *ring = (uring_t *)ctx;
     if (ring->active_count > 0) {
         HK_TRY(uring_enter(ring, 0));
         HK_TRY(uring_reap(ring));
@@ -237,10 +234,10 @@ static int uring_set_up(unsigned entries, bool polls, struct io_uring_params *pa
     return fd;
 }
 
-static bool uring_is_allowed(bool polls, char *why, size_t len, const char **how_p)
+static bool uring_is_here(const hk_transport_t *tp, char *why, size_t len, const char **how_p)
 {
     struct io_uring_params params;
-    const int fd = uring_set_up(2, polls, &params);
+    const int fd = uring_set_up(2, tp->variant == HK_STREAM_RING_POLL, &params);
     if (fd >= 0) {
         (void)close(fd);
         return true;
@@ -253,7 +250,7 @@ static bool uring_is_allowed(bool polls, char *why, size_t len, const char **how
 
 static void uring_close(hk_ctx_t *ctx)
 {
-    uring_t *ring = uring_of(ctx);
+    uring_t *ring = (uring_t *)ctx;
     if (ring->sqes != NULL) {
         (void)munmap(ring->sqes, ring->sqes_bytes);
     }
@@ -270,9 +267,9 @@ static void uring_close(hk_ctx_t *ctx)
     free(ring);
 }
 
-static void *uring_map(const uring_t *ring, size_t size_bytes, off_t place)
+static void *uring_map(int fd, size_t size_bytes, off_t place)
 {
-    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd, place);
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, place);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -288,8 +285,8 @@ static bool uring_map_all(uring_t *ring)
     const size_t of_cq = params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe);
     ring->rings_bytes = of_sq > of_cq ? of_sq : of_cq;
     ring->sqes_bytes = params.sq_entries * sizeof(struct io_uring_sqe);
-    ring->rings = uring_map(ring, ring->rings_bytes, IORING_OFF_SQ_RING);
-    ring->sqes = uring_map(ring, ring->sqes_bytes, IORING_OFF_SQES);
+    ring->rings = uring_map(ring->fd, ring->rings_bytes, IORING_OFF_SQ_RING);
+    ring->sqes = uring_map(ring->fd, ring->sqes_bytes, IORING_OFF_SQES);
     if (ring->rings == NULL || ring->sqes == NULL) {
         return false;
     }
@@ -301,9 +298,8 @@ static bool uring_map_all(uring_t *ring)
     ring->cqes = (const struct io_uring_cqe *)(const void *)(at + params.cq_off.cqes);
     ring->sq_mask = params.sq_entries - 1;
     ring->cq_mask = params.cq_entries - 1;
-    unsigned *array = (unsigned *)(void *)(at + params.sq_off.array);
-    for (unsigned i = 0; i < params.sq_entries; i++) {
-        array[i] = i; /* entries are used in their order */
+    for (unsigned i = 0; i < params.sq_entries; i++) { /* entries are used in their order */
+        ((unsigned *)(void *)(at + params.sq_off.array))[i] = i;
     }
     return true;
 }
@@ -371,9 +367,9 @@ static bool uring_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p
     .open = uring_open, .close = uring_close, .library = uring_library, .counter = uring_counter, .send = uring_send,  \
     .recv = uring_recv, .probe = uring_probe, .isend = uring_isend, .irecv = uring_irecv, .wait_all = uring_wait_all
 #else
-static bool uring_is_allowed(bool polls, char *why, size_t len, const char **how_p)
+static bool uring_is_here(const hk_transport_t *tp, char *why, size_t len, const char **how_p)
 {
-    (void)polls;
+    (void)tp;
     *how_p = "use a Linux machine whose linux/io_uring.h is installed (linux-libc-dev)";
     (void)snprintf(why, len, "hockney was built without io_uring");
     return false;
@@ -382,19 +378,10 @@ static bool uring_is_allowed(bool polls, char *why, size_t len, const char **how
 #define URING_HOOKS .open = hk_tcp_open, .close = hk_stream_close, .library = hk_stream_library
 #endif
 
-static bool uring_is_here(char *why, size_t len, const char **how_p)
-{
-    return uring_is_allowed(false, why, len, how_p);
-}
-
-static bool uring_is_here_polling(char *why, size_t len, const char **how_p)
-{
-    return uring_is_allowed(true, why, len, how_p);
-}
-
 #define URING_TABLE                                                                                                    \
-    URING_HOOKS, .carrier = HK_CARRIER_KERNEL, .own = &hk_tcp_family, .below = "tcp", .below_remote = "tcp",           \
-        .alloc = hk_private_alloc, .free = hk_private_free, .now_ns = hk_real_now_ns, .compute = hk_real_compute
+    URING_HOOKS, .is_here = uring_is_here, .carrier = HK_CARRIER_KERNEL, .own = &hk_tcp_family, .below = "tcp",        \
+        .below_remote = "tcp", .alloc = hk_private_alloc, .free = hk_private_free, .now_ns = hk_real_now_ns,           \
+        .compute = hk_real_compute
 
 const hk_transport_t hk_transport_tcp_uring = {
     URING_TABLE,
@@ -402,7 +389,6 @@ const hk_transport_t hk_transport_tcp_uring = {
     .summary = "TCP connections by io_uring; a rank that waits sleeps in io_uring_enter",
     .caps = HK_STREAM_CAPS | HK_CAP_HOSTS,
     .variant = HK_STREAM_RING,
-    .is_here = uring_is_here,
 };
 
 const hk_transport_t hk_transport_tcp_uring_sqpoll = {
@@ -411,5 +397,4 @@ const hk_transport_t hk_transport_tcp_uring_sqpoll = {
     .summary = "TCP connections by io_uring, submitted by a thread of the kernel for each rank, which uses a CPU",
     .caps = HK_STREAM_CAPS | HK_CAP_HOSTS | HK_CAP_SPINS,
     .variant = HK_STREAM_RING_POLL,
-    .is_here = uring_is_here_polling,
 };
