@@ -29,7 +29,7 @@ def test_each_library_is_named_with_its_folder(index: Path, tmp_path: Path) -> N
     assert "Try it: `hockney run pingpong -t mpi@mpich`" in said
     document = json.loads(call_here(tmp_path, "setup", "--mpi", "mpich", "--json").stdout)
     jsonschema.validate(document, schema())
-    assert document["installed"] == [{"name": "mpich", "library": "MPICH 4.2.1", "folder": str(index)}]
+    assert document["installed"] == [{"library": "MPICH 4.2.1", "folder": str(index)}]
 
 
 def test_a_library_that_does_not_work_is_not_called_installed(index: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def setup(*, as_json: bool, store: Path | None, names: str | None) -> None:
         known = MPI.at(folder)
         if not isinstance(known, Library):
             raise HockneyError(f"{WHEELS[name].title} is installed in {folder}, but cannot be used: {known.why}")
-        installed.append({"name": name, "library": known.name, "folder": str(folder)})
+        installed.append({"library": known.name, "folder": str(folder)})
         if not as_json:
             say(f"{known.name} is installed in {folder}. Try it: {typed('run', 'pingpong', '-t', f'mpi@{name}')}")
     if as_json:
