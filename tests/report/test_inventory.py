@@ -68,9 +68,11 @@ def test_transports_and_patterns_are_those_of_the_workers() -> None:
         ("mpi@openmpi-4.1.4", True),
         ("puts", True),
         ("mpi@mpich-9", False),
+        ("mpi@intel", False),
     ]
-    assert here.transports[-1].why == "its mpicc fails"
-    assert here.transports[-1].how == "mend it"
+    assert (here.transports[-2].why, here.transports[-2].how) == ("its mpicc fails", "mend it")
+    assert here.transports[-1].why == "no Intel MPI was found"
+    assert here.transports[-1].how == "`hockney setup --mpi intel` (132 MB)"
     assert here.transports[2].summary.startswith(f"{OPEN_MPI.name}: ")
     assert here.transports[0].more["executable"] == "worker"
 

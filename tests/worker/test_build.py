@@ -121,10 +121,10 @@ def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> No
 
 
 def test_sources_of_families() -> None:
-    names = ("native", "mpi", "pvm", "shmem", "sim")
-    native, mpi, pvm, shmem, sim = (set(map(str, family_sources(name))) for name in names)
+    names = ("native", "mpi", "pvm", "shmem", "zmq", "sim")
+    native, mpi, pvm, shmem, zmq, sim = (set(map(str, family_sources(name))) for name in names)
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
-    assert native | mpi | pvm | shmem | sim == everything
+    assert native | mpi | pvm | shmem | zmq | sim == everything
     for base, family in (("mpi", mpi), ("shmem", shmem)):
         of_base = {name for name in everything if name.startswith(f"transports/{base}")}
         assert f"transports/{base}.c" in of_base
@@ -132,7 +132,8 @@ def test_sources_of_families() -> None:
         assert "local.c" not in family
         assert not any(name.startswith("transports/") for name in family - of_base)
     assert pvm - native == {"pvm_daemon.c", "pvm_hosts.c", "transports/pvm.c"}
-    assert "local.c" in pvm
+    assert zmq - native == {"transports/zmq_messages.c", "transports/zmq_open.c"}
+    assert "local.c" in pvm & zmq
     assert sim - native == {name for name in everything if name.startswith("sim/")}
     assert not {"session.c", "measure.c", "floor.c", "local.c"} & sim
 

@@ -145,6 +145,7 @@ def test_a_way_that_removes_the_options_of_mptcp_is_found() -> None:
 def test_no_wake_up_is_missed(transport: str, bind: str) -> None:
     """On one CPU a rank is interrupted between any two steps: between its look and its sleep, too."""
     ranks = bind.count("0")
+    patterns: list[tuple[str, dict[str, object]]]
     patterns = [("twoway", {"window": 64}), ("pingpong", {}), ("oneway", {"until": "sent", "window": 200})]
     patterns += [("alltoall", {}), ("funnel", {}), ("barrier", {}), ("pushfarm", {"senders": 2})] * (ranks > 2)
     commands = [measure(name, size, batch=200, **keys) for name, keys in patterns for size in (8, 300)]

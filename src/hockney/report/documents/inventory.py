@@ -205,7 +205,7 @@ def _transport(transport: TransportInfo) -> Entry:
 
 def _optional_mpis(catalogue: Catalogue) -> Iterator[Entry]:
     """Each well-known MPI that is not here, with the ways to get it."""
-    here = {transport.name for transport in catalogue.transports.values()}
+    here = {*catalogue.transports, *(missing.name for missing in catalogue.missing)}
     for name, wheel in WHEELS.items():
         if not any(known.startswith(f"mpi@{name}-") for known in here):
             of_system = f"apt install {wheel.apt}, or " if wheel.apt else ""
