@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.shared import finished
-from tests.worker.test_native import HERE, converse, measure, measured, shared
+from tests.worker.test_native import HERE, PATTERNS, converse, measure, measured, shared
 
 from hockney.errors import UsageError
 from hockney.worker.build import build_worker
@@ -74,6 +74,14 @@ def test_a_transport_that_is_absent_is_missing_with_its_remedy(tmp_path: Path, m
         UsageError, match=r"^tcp:uring is not here: the kernel gives .* not permitted; as root: sysctl "
     ):
         catalogue.select(["tcp:uring"])
+
+
+@pytest.mark.skipif(described()["tcp:uring-sqpoll"]["absent"] is not None, reason="this system has no io_uring")
+def test_a_thread_of_the_kernel_submits_every_pattern() -> None:
+    commands = [measure(name, size, batch=2, samples=2) for name in PATTERNS for size in (0, 8, 70_001)]
+    commands += [measure("twoway", 300_000, window=16, batch=1, samples=2)]
+    for answer in measured(commands, "-t", "tcp:uring-sqpoll", *shared()):
+        assert answer["verified"] is (answer["pattern"] != "barrier")
 
 
 # ---- MPTCP ---------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum {
-    URING_IDLE_MS = 2000,       /* until the kernel's thread sleeps */
+    URING_IDLE_MS = 10,         /* until the kernel's thread sleeps: far longer than a message takes */
     URING_PART_BYTES = 1 << 30, /* of one operation, whose length has 32 bits */
     URING_COOPERATES = 3 << 12, /* one task submits, and the kernel's work is done when it waits: Linux 6.1 */
     URING_FEATURES = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_FAST_POLL,
