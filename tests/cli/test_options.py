@@ -221,7 +221,7 @@ def test_ranks_fill_hosts_as_an_option_or_the_name_of_a_transport_says(
         ("-t shm --map node --background bulk", "--background places all ranks itself: name the CPUs with --cpus"),
         ("-t tcp --interface eth0", "--interface is for messages between hosts: name them with --hosts"),
         ("-t tcp/2", "tcp/2 places ranks on hosts: name them with --hosts"),
-        ("-t shm/2 --hosts a,b", "the transport works within one host; across hosts use -t mpi or tcp or udp"),
+        ("-t shm/2 --hosts a,b", "the transport works within one host; across hosts use -t mpi or mptcp or tcp or udp"),
         ("-t tcp/2 --hosts a:1,b", "a:1 has too few slots for 2 ranks"),
         ("-t tcp/1 --hosts a,b -n 3", "3 ranks are more than 1 on each of 2 hosts"),
     ],
