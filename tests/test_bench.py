@@ -60,6 +60,7 @@ def test_without_an_interval_nothing_is_decided() -> None:
     assert WITHIN.judge(Interval(1.0, None, None, 3, None)) == INCONCLUSIVE
     assert WITHIN.judge_alone(1.0) == YES
     assert WITHIN.judge_alone(1.1) == NO
+    assert Target("no limits").judge_alone(1.1) == UNKNOWN
 
 
 def test_the_table_is_markdown() -> None:

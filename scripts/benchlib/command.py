@@ -15,6 +15,7 @@ from typing import Any
 
 from scripts.benchlib.commands import ROOT, large, repeat, start
 from scripts.benchlib.contests import Series, go_round
+from scripts.benchlib.hosts import hosts
 from scripts.benchlib.models import models
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import events, loads, null, shm, sockets
@@ -26,7 +27,7 @@ from scripts.benchlib.table import UNKNOWN, WHOLE, Row, markdown, put_between, s
 
 from hockney.errors import HockneyError
 from hockney.machine.facts import facts
-from hockney.units import printable
+from hockney.units import listed, printable
 from hockney.worker.build import compiler_facts
 from hockney.worker.catalogue import load
 
@@ -50,10 +51,11 @@ _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "quick": quick,
     "large": large,
     "models": models,
+    "hosts": hosts,
 }
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
 _ALONE = "models"  # its table on the page is separate: it takes CPU time, and the machine state does not matter
-_NAMED = ("reports", "osu")  # measured if they are named, in tables that are on no page
+_NAMED = ("reports", "osu", "hosts")  # measured if they are named, in tables that are on no page
 _WHOLE = tuple(part for part in PARTS if part not in _NAMED)
 _TABLES = {
     WHOLE: tuple(part for part in _WHOLE if part != _ALONE),
@@ -83,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _read(arguments: Sequence[str]) -> argparse.Namespace:
-    but = " and ".join(_NAMED)
+    but = listed(_NAMED)
     parser = argparse.ArgumentParser(
         prog="scripts/bench",
         description="Shows how fast hockney itself is, as ratios of programs measured in alternation.",

@@ -38,6 +38,8 @@ class Target:
 
     def judge_alone(self, value: float) -> str:
         """For a value that was taken only once, or that has no interval."""
+        if self.low is None and self.high is None:
+            return UNKNOWN
         return YES if self._holds(value) else NO
 
     def _holds(self, value: float) -> bool:

@@ -20,6 +20,7 @@ from hockney.measure.health import remember
 from hockney.measure.recorder import RunOutcome
 from hockney.model import RunStatus
 from hockney.report.documents.health import bad_hosts, drain_lines, health_json, undrained
+from hockney.report.documents.pairs import host_values
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.points import RunOptions
@@ -71,6 +72,31 @@ def test_of_many_hosts_the_ten_slowest_are_shown_the_slowest_first(tmp_path: Pat
     assert [row[2] for row in rows[:3]] == ["10.0 MB/s", "20.0 MB/s", "30.0 MB/s"]
     assert rows[0][1] == "100 MB/s"
     assert [row[3] for row in rows[2:5]] == ["20.0 us", "40.0 us", "20.0 us"]
+
+
+def test_beyond_32_hosts_the_slowest_hosts_and_links_take_the_place_of_a_matrix(tmp_path: Path) -> None:
+    """The slow host has no links in the table; on the page it is framed."""
+    slow = {pair: 0.2 for other in range(33) if other != 7 for pair in ((7, other), (other, 7))}
+    for number in (32, 33):
+        store_health(tmp_path / f"{number}.db", number, rates={**slow, (2, 3): 0.5})
+    assert "Bandwidth, all pairs of a round at once" in shown(tmp_path / "32.db")
+    ended = call_here(tmp_path, "show", "--tables", "--store", "33.db").stdout
+    hosts, links = ended.partition("The slowest hosts")[2].split("The slowest links of the other hosts")
+    assert "Bandwidth, all pairs" not in ended
+    assert [line.split()[0] for line in hosts.splitlines()[2:18]][:1] == ["n8"]
+    rows = [line.split() for line in links.partition("Findings")[0].splitlines() if line.startswith("n")]
+    assert (len(rows), rows[0][:3]) == (20, ["n3", "n4", "50.0"])
+    assert not any("n8" in row[:2] for row in rows)
+    assert {each.framed for each in host_values(read_health(tmp_path / "33.db"))} == {((7,), (2, 3))}
+
+
+def test_a_topology_that_cannot_be_read_ends_the_command_before_it_measures(tmp_path: Path) -> None:
+    (tmp_path / "racks").write_text("rack1 = n1,n2\nrack2\n")
+    ended = call_here(tmp_path, "health", "--hosts", "n[1-4]", "--topology", "racks", "--store", "r.db")
+    assert ended.returncode == 2
+    assert "line 2 of racks, 'rack2', names no switch with its hosts: write for example" in " ".join(
+        ended.stderr.split()
+    )
 
 
 def test_an_inconclusive_result_has_the_command_that_measures_more(tmp_path: Path) -> None:

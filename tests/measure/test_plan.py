@@ -13,7 +13,7 @@ from tests.builders import make_pattern, make_placement, make_stored, make_trans
 from hockney.analysis.repeat import same_hosts
 from hockney.cli.run_options import find_suite
 from hockney.errors import UsageError
-from hockney.measure.plan import Plan, make_plan
+from hockney.measure.plan import Plan, _launches, make_plan
 from hockney.model import PatternTraits, Point
 from hockney.report.document import Table
 from hockney.report.documents.plan import plan_document
@@ -253,6 +253,7 @@ def test_a_pattern_alone_is_started_as_often_as_an_interval_over_launches_needs_
     assert launches((8,), 1.49) == 1
     assert launches((8, 16, 32, 64), 3.0) == 1
     assert launches((8,), 3.0, asked=2) == 2
+    assert [_launches([Point("mpi@x", "barrier", ranks, 8)], 8.0) for ranks in (2, 64)] == [6, 1]  # starts take longer
     asked = RunOptions(limits=suite(pattern="pingpong").limits(time_s=600.0))
     assert make_plan(suite(pattern="pingpong"), asked, CATALOGUE, cpus=2).limits.launches == 1
 

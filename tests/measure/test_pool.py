@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from hockney.measure.recorder import Recorder
 from hockney.measure.warnings import Tally
 from hockney.model import Launch, Measurement, Point
 from hockney.suites import Limits, pattern_suite
+from hockney.units import START_LIMIT_S
 from hockney.worker.answers import HelloAnswer, MeasureAnswer, Rank
 from hockney.worker.background import Background
 from hockney.worker.catalogue import Catalogue, load
@@ -46,7 +48,7 @@ class Noted(Recorder):
 
 
 def pool_of(plan: Plan, catalogue: Catalogue, noted: Noted | None = None, *, asks_hosts: bool = True) -> WorkerPool:
-    return WorkerPool(plan, catalogue, noted or Noted(), {}, asks_hosts=asks_hosts)
+    return WorkerPool(plan, catalogue, noted or Noted(), {}, asks_hosts=asks_hosts, cpus={"small": 1})
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, *, timed_out: bool = False) -> list[Job]:
@@ -268,6 +270,8 @@ def test_a_start_ends_early_where_ssh_cannot_reach_a_host(
         ({"map_by": "node"}, "node", False),
         ({"hosts": ("n1", "n2")}, "core", False),
         ({"hosts": ("n1", "n2"), "map_by": "node"}, "node", False),
+        ({"hosts": ("n1", "small")}, "core", False),
+        ({"hosts": ("small", "n2")}, "core", True),  # which gets two of three ranks
     ],
 )
 def test_hockney_names_the_cpus_of_ranks_unless_hosts_or_a_map_do(
@@ -287,6 +291,8 @@ def test_hockney_names_the_cpus_of_ranks_unless_hosts_or_a_map_do(
         pool.clock_ns(plan.points[0])
     (job,) = jobs
     assert (job.placement.bind, job.oversubscribed) == (bind, oversubscribed)
+    # Of many ranks an MPI's launcher needs a second for each on hosts that share two CPUs.
+    assert job.start_limit_s == START_LIMIT_S + (3 if "hosts" in asked else 0)
 
 
 @pytest.mark.parametrize(("timed_out", "starts"), [(True, 1), (False, 2)])
@@ -306,7 +312,10 @@ def test_a_launcher_that_never_answered_is_not_started_for_another_number_of_ran
 
 
 def came_up(
-    monkeypatch: pytest.MonkeyPatch, found: Sequence[tuple[str, int, int]], hosts: tuple[str, ...] = ()
+    monkeypatch: pytest.MonkeyPatch,
+    found: Sequence[tuple[str, int, int]],
+    hosts: tuple[str, ...] = (),
+    launches: int = 1,
 ) -> list[Launch]:
     """The launches of a barrier whose ranks say that they are on these machines and CPUs, of so many usable ones."""
     hello = WorkerSession.hello
@@ -325,8 +334,9 @@ def came_up(
     options = RunOptions(placement=make_placement(hosts), transports=("tcp",), ranks=(len(found),), oversubscribe=True)
     plan = make_plan(pattern_suite("barrier"), options, catalogue)
     pool = pool_of(plan, catalogue, noted, asks_hosts=False)
-    with pool.launch(0, seed=1):
-        pool.clock_ns(plan.points[0])
+    for index in range(launches):
+        with pool.launch(index, seed=1):
+            pool.clock_ns(plan.points[0])
     return noted.launches
 
 
@@ -344,8 +354,17 @@ def came_up(
 def test_ranks_that_came_up_on_shared_cpus_are_started_again_to_yield(
     found: list[tuple[str, int, int]], *, share: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (launch,) = came_up(monkeypatch, found)
-    assert launch.oversubscribed is share
+    """Each launch after the first one starts them so at once."""
+    starts, start = Counter[str](), WorkerSession.start
+
+    def counted(session: WorkerSession) -> None:
+        starts["all"] += 1
+        start(session)
+
+    monkeypatch.setattr(WorkerSession, "start", counted)
+    launches = came_up(monkeypatch, found, launches=3)
+    assert [launch.oversubscribed for launch in launches] == [share] * 3
+    assert starts["all"] == 3 + share
 
 
 @pytest.mark.parametrize("machines", ["aab", "aba", "abb", "aaa"])

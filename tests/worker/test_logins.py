@@ -58,6 +58,27 @@ def test_logins_of_many_hosts_that_fail_at_once_are_tried_again(tmp_path: Path, 
         session.close()
 
 
+def test_few_hosts_are_logged_into_at_once(tmp_path: Path, fake: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one when one of them reads."""
+    monkeypatch.setattr("hockney.worker.session.LOGINS_MAX", 2)
+    agent = tmp_path / "agent"
+    fake(
+        agent,
+        "host=$1; shift",
+        f"cd {tmp_path}",
+        "if [ $host != 127.0.0.1 ]; then touch at.$host; ls | grep -c ^at >>counts; fi",
+        "sleep 0.1",
+        "rm -f at.$host",
+        'exec sh -c "$*"',
+    )
+    with WorkerSession(job_of(agent, tuple(f"127.0.0.{number}" for number in range(1, 8)), 7)) as session:
+        assert len(session.hello().ranks) == 7
+        session.close()
+    counts = [int(count) for count in (tmp_path / "counts").read_text().split()]
+    assert len(counts) == 6
+    assert max(counts) <= 2
+
+
 def test_a_login_that_is_refused_is_not_tried_again(tmp_path: Path, fake: Fakes) -> None:
     agent, tries = tmp_path / "agent", tmp_path / "tries"
     said = "root@n2: Permission denied (publickey)."

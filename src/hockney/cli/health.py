@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @transport_option(default="tcp", help="The transport: tcp or an MPI. Only tcp counts lost packets. [default: tcp]")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 2m]")
 @limit_option(help="Time limit of one measurement: more for a very slow host. [default: 10s]")
+@file_option("--topology", help="Slurm's topology.conf, or lines switch = hosts: name the switch of a shared fault.")
 @label_option()
 @quiet_option
 @file_option("--expect", metavar="FILE.toml", help="Also check the limits of hosts in this file (docs/checking.md).")
@@ -58,6 +59,7 @@ def health(
     transport: str,
     time_s: float | None,
     timeout_s: int | None,
+    topology: Path | None,
     label: str | None,
     quiet: bool,
     **places: object,
@@ -69,6 +71,7 @@ def health(
     measures whole rounds, so that every host meets as many others. docs/hosts.md describes each finding.
     """
     from hockney.analysis.health import health_of
+    from hockney.analysis.health.topology import read_topology
     from hockney.cli.export import written
     from hockney.cli.measuring import measuring
     from hockney.cli.run_options import read_placement
@@ -88,19 +91,20 @@ def health(
 
     if output is not None:
         hostfile = places.get("hostfile")
-        refuse_output("--bad-hosts", output, [path for path in (store, hostfile) if isinstance(path, Path)])
+        refuse_output("--bad-hosts", output, [path for path in (store, hostfile, topology) if isinstance(path, Path)])
     if drain and as_json:
         raise UsageError("--drain and --json are two outputs: choose one; --json has bad_hosts, too")
     limits = load_suite("health").limits(time_s=time_s, timeout_s=timeout_s)
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)
     if not asked.placement.hosts:
         raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
+    switches = read_topology(topology, [host.name for host in asked.placement.hosts]) if topology is not None else {}
     if output is not None and output.is_file():
         output.unlink()  # a script must not take the names of an earlier run
     catalogue = load([transport] if expect is None else None)
     expected = [] if expect is None else _limits(expect, catalogue)
     with measuring("health", store, catalogue, quiet=quiet) as lab:
-        outcome = measure_health(asked, lab, label=label, expected=expected)
+        outcome = measure_health(asked, lab, label=label, expected=expected, switches=switches)
         run = Run(lab.store, outcome.run_id)
         result = health_of(run)
         code = exit_code_of(result, is_done=outcome.status is RunStatus.DONE)

@@ -59,8 +59,8 @@ class ProgressDisplay(Display):
         self._are_pairs = plan.suite == SUITE
         if self._are_pairs:
             self._run_id, most = run_id, format_duration_s(plan.limits.time_s)
-            pairs = pairs_text(len(plan.placement.hosts))
-            self.say(f"run {run_id}: {pairs}, at most {most}; Ctrl-C keeps all measurements")
+            pairs = pairs_text(len(plan.placement.hosts), plan.limits.time_s)
+            self.say(f"run {run_id}: {pairs}; at most {most}; Ctrl-C keeps all measurements")
             return
         points = counted(len(plan.points), "point")
         is_known = run_id == self._run_id

@@ -13,6 +13,7 @@ MIN_MEASUREMENTS = 10  # to be called precise; fewer than six give no 95 % inter
 SAMPLES_MIN = 3  # of a measurement, unless a single one is long
 SCHEDULE_EVENTS_MIN = 1000  # enough for p99.9
 FIRST_ROUNDS_MIN = 3  # in the time of fewer there are too few measurements for any interval
+_RANK_START_S = 0.03  # of a library: 64 on two virtual CPUs take 2 to 4 s
 SPAN_S = 1.0  # of all launches: it outlasts a slow tenth of a second, which then shows in the interval
 
 
@@ -71,7 +72,7 @@ def first_rounds_s(points: Sequence[Point], launches: int, *, on_hosts: bool = F
     that are not all on one of several hosts from a network of 1 Gbit/s.
     """
     jobs = {(point.transport, point.ranks) for point in points}
-    starts_s = sum(0.2 if "@" in transport else 0.02 for transport, _ in jobs)
+    starts_s = sum(0.2 + _RANK_START_S * max(0, ranks - 2) if "@" in transport else 0.02 for transport, ranks in jobs)
     points_s = sum(
         FIRST_POINT_S + _first_bytes_s(point, over_network=on_hosts and point.per_host != point.ranks)
         for point in points

@@ -27,6 +27,7 @@ from hockney.analysis.health.matrices import DEMAND, RATE, SUITE, UNUSABLE, dire
 from hockney.analysis.health.nights import NIGHT, WORSE, Night, Worse, night_of, worse_hosts
 from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, to_leave_out
+from hockney.analysis.health.topology import SWITCHES
 from hockney.errors import UsageError, notice
 from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS
@@ -49,6 +50,8 @@ from hockney.worker.starters import find_starter
 
 HOSTS_MIN = 2
 _LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
+_FIRST_PASS = 0.5  # of the time at most
+_HOST_S = 1.5e-4  # that a rank costs the first one in a measurement, with 256 on two virtual CPUs
 _ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
 
 
@@ -74,16 +77,16 @@ def plan_health(asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
     return replace(plan, points=listed, refine=frozenset())
 
 
-def pairs_text(hosts: int) -> str:
-    """What will be measured, and how long that takes at most where no pair is slow."""
+def pairs_text(hosts: int, time_s: float) -> str:
+    """What will be measured, how long that takes at most where no pair is slow, and how much of it fits the time."""
     rounds = hosts - 1 + hosts % 2
     data_s = 96 * 16384 / 125e6  # of a flow: 64 messages, those that fill it, and those that verify it
-    cost_s = rounds * MIN_MEASUREMENTS * (3 * FIRST_POINT_S + 2 * data_s)
-    pairs = hosts * (hosts - 1) // 2
-    return (
-        f"{pairs:,} pair{'' if pairs == 1 else 's'} of {hosts:,} hosts in {counted(rounds, 'round')}, "
-        f"about {format_duration_s(cost_s)} at 1 Gbit/s"
-    )
+    round_s = 3 * (FIRST_POINT_S + hosts * _HOST_S) + 2 * data_s
+    pairs, fitting = hosts * (hosts - 1) // 2, max(1, int(_FIRST_PASS * time_s / round_s))
+    cost = f"about {format_duration_s(rounds * MIN_MEASUREMENTS * round_s)} at 1 Gbit/s"
+    if fitting < rounds:
+        cost += f"; about {fitting:,} rounds fit the time: each host meets as many others, drawn anew in each run"
+    return f"{pairs:,} pair{'' if pairs == 1 else 's'} of {hosts:,} hosts in {counted(rounds, 'round')}, {cost}"
 
 
 def round_of(point: Point) -> int:
@@ -92,9 +95,16 @@ def round_of(point: Point) -> int:
 
 
 def measure_health(
-    asked: RunOptions, lab: Lab, *, label: str | None, expected: Sequence[Mapping[str, Any]] = ()
+    asked: RunOptions,
+    lab: Lab,
+    *,
+    label: str | None,
+    expected: Sequence[Mapping[str, Any]] = (),
+    switches: Mapping[str, str] | None = None,
 ) -> RunOutcome:
-    """Measure the hosts that can be used; why others cannot is stored with the plan, and the limits `expected`.
+    """Measure the hosts that can be used; why others cannot is stored with the plan.
+
+    So are the limits `expected`, and the hosts behind each of `switches`.
 
     If a host dies, the others are measured in another run if there is time; its outcome is then returned.
     Raises HostsUnusable where less than two can, UsageError, StoreError.
@@ -102,6 +112,7 @@ def measure_health(
     seed = random.SystemRandom().randrange(1 << 32)
     unusable: dict[str, str] = {}
     link: dict[str, Any] = {UNUSABLE: unusable, **({EXPECTED: list(expected)} if expected else {})}
+    link |= {SWITCHES: switches} if switches else {}
     make_sampler = functools.partial(one_side, kind=PairSampler)
     end_s = least_s = 0.0
     while True:
@@ -213,7 +224,7 @@ class PairSampler(Sampler):
     def run(self, budget_s: float) -> None:
         now_s = self._clock()
         # The last part is for points with a slow pair, if there are any.
-        self._first_pass_s, self._last_part_s = now_s + 0.5 * budget_s, now_s + 0.6 * budget_s
+        self._first_pass_s, self._last_part_s = now_s + _FIRST_PASS * budget_s, now_s + 0.6 * budget_s
         super().run(budget_s)
 
     def _is_cut_before(self, work: Work) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import time
 from collections import Counter
@@ -66,8 +67,9 @@ class WorkerPool:
         environment: Mapping[str, str],
         *,
         asks_hosts: bool = True,
+        cpus: Mapping[str, int] | None = None,
     ) -> None:
-        """`environment` is added to ours for the jobs.
+        """`environment` is added to ours for the jobs; `cpus`: how many of each host ranks may use, as far as known.
 
         `asks_hosts`: whether hosts are asked after a failure; not if none answered before the run, because then only a
         library's launcher reaches them.
@@ -78,6 +80,7 @@ class WorkerPool:
         self._steal = StealMeter(usable_cpus())
         self._environment = environment
         self._asks_hosts = asks_hosts
+        self._cpus = cpus or {}
         self._limits = LearnedLimits()
         self._reasons: dict[tuple[str, int] | str, str] = {}  # why jobs and launchers are not started again
         self._load_reasons: dict[str, str] = {}  # likewise of backgrounds, by transport
@@ -87,6 +90,7 @@ class WorkerPool:
         self._live: dict[tuple[str, int], _Live] = {}
         self._loads: dict[str, Load] = {}  # by transport
         self._starts: Counter[tuple[str, int]] = Counter()
+        self._oversubscribed: set[tuple[str, int]] = set()  # jobs whose ranks share CPUs, as their hosts have shown
 
     @contextlib.contextmanager
     def launch(self, index: int, seed: int) -> Iterator[None]:
@@ -286,11 +290,14 @@ class WorkerPool:
         has_threads = "thread_multiple" in info.caps
         busy = ranks * (self._catalogue.patterns[point.pattern].threads(point.options) if has_threads else 1)
         too_many = not where.hosts and busy > where.cpus_for(busy, len(usable_cpus()))
+        too_many |= any((host.slots or 1) > self._cpus.get(host.name, math.inf) for host in where.hosts)
+        too_many |= (transport, ranks) in self._oversubscribed
         return self._bring_up(transport, self._job_of(transport, ranks, where, oversubscribed=too_many))
 
     def _job_of(self, transport: str, ranks: int, where: Placement, *, oversubscribed: bool = False) -> Job:
         """A job of real ranks; it is oversubscribed too where the background has CPUs of those that are measured."""
         info, background = self._catalogue.transports[transport], self._plan.background
+        limits = self._plan.limits
         shared = background is not None and not set(background.cpus).isdisjoint(self._plan.placement.cpus)
         return Job(
             executable=info.executable,
@@ -298,7 +305,7 @@ class WorkerPool:
             ranks=ranks,
             placement=where if where.bind else replace(where, cpus=choose_cpus(ranks)),
             oversubscribed=oversubscribed or shared,
-            start_limit_s=self._plan.limits.start_limit_s,
+            start_limit_s=limits.start_limit_s + (ranks if where.hosts and limits.limit_adapts else 0),
         )
 
     def _bring_up(self, transport: str, job: Job, *, stored: bool = True) -> _Live:
@@ -322,6 +329,7 @@ class WorkerPool:
             if _share_cpus(hello.ranks) and not job.oversubscribed:
                 session.close()
                 undo.pop_all()
+                self._oversubscribed |= {(transport, job.ranks)} if stored else set()
                 return self._bring_up(transport, replace(job, oversubscribed=True), stored=stored)
             launched = Launch(
                 transport=transport,

@@ -19,6 +19,7 @@ from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError
 from hockney.machine.activity import Watch
 from hockney.machine.facts import another_machine, facts
+from hockney.machine.files import parse_cpus
 from hockney.machine.placement import refuse_unusable, usable_cpus
 from hockney.measure.host_clocks import clocks_compared
 from hockney.measure.load import LoadSampler
@@ -139,7 +140,10 @@ def measure_variants(
 
 def _side(plan: Plan, lab: Lab, run_id: int, known: dict[str, Any], environment: Mapping[str, str]) -> Side:
     recorder, asks_hosts = Recorder(lab.store, run_id, lab.display), known.get("hosts") != []
-    return Side(plan, recorder, WorkerPool(plan, lab.catalogue, recorder, environment, asks_hosts=asks_hosts), known)
+    hosts = known.get("hosts") or ()
+    cpus = {host["name"]: count for host in hosts if (count := len(parse_cpus(host.get("cpus"))))}
+    pool = WorkerPool(plan, lab.catalogue, recorder, environment, asks_hosts=asks_hosts, cpus=cpus)
+    return Side(plan, recorder, pool, known)
 
 
 def _describe(variant: Variant, lab: Lab) -> RunInfo:

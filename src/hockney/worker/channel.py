@@ -6,10 +6,13 @@ standard error, so its pipe can't fill up and stop the job.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import selectors
+import struct
 import subprocess
+import termios
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -112,6 +115,13 @@ class Channel:
             if self._answers_end or self.failed_join() is not None:
                 return None
             self._take(deadline_s)
+
+    def has_read(self, number: int) -> bool:
+        """Whether a process has read all that was written to it, as a login does once it is made; or it has ended."""
+        process = self.processes[number]
+        assert process.stdin is not None
+        (left_bytes,) = struct.unpack("i", fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)))
+        return left_bytes == 0 or process.poll() is not None
 
     def _take(self, deadline_s: float) -> None:
         ready = self._selector.select(max(0.0, deadline_s - time.monotonic()))

@@ -27,8 +27,8 @@ Answer = TypeVar("Answer")
 _WORDS = ("hostname", "machine", "network", "kernel", "arch", "libc", "congestion", "cpu", "cpus", "address")
 # What sh runs on a host; its comments say how.
 _SCRIPTS = Path(__file__).parent / "hosts_sh"
-_SHARED, _DESCRIBE, _RECEIVE = (
-    (_SCRIPTS / f"{name}.sh").read_text(encoding="ascii") for name in ("shared", "describe", "receive")
+_SHARED, _COUNTERS, _DESCRIBE, _RECEIVE = (
+    (_SCRIPTS / f"{name}.sh").read_text(encoding="ascii") for name in ("shared", "counters", "describe", "receive")
 )
 RECEIVE_SCRIPT = _SHARED + _RECEIVE
 
@@ -91,7 +91,8 @@ def preflight(
 
 def counters_of(hosts: Sequence[str], starter: Starter) -> dict[str, Any]:
     """The counters of the interfaces of the hosts that answer, as preflight has them."""
-    known, _ = _of_each(hosts, lambda host: _ask(starter.argv(["sh", "-s", "--", "--", "--"], [host])))
+    script = f"{_COUNTERS}echo end\n"
+    known, _ = _of_each(hosts, lambda host: _ask(starter.argv(["sh", "-s"], [host]), script))
     return {host: answer["counters"] for host, answer in known.items()}
 
 
@@ -161,10 +162,10 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
         raise Unusable(f"the worker {worker} is not there, and cannot be copied: {error}") from error
 
 
-def _ask(argv: Sequence[str]) -> dict[str, Any]:
-    """A host's facts. Raises ProgramFailed."""
+def _ask(argv: Sequence[str], script: str = _SHARED + _COUNTERS + _DESCRIBE) -> dict[str, Any]:
+    """A host's facts, as a script prints them. Raises ProgramFailed."""
     started_s = time.time()
-    lines = [line.partition(" ")[::2] for line in _reached(argv, 10, data=(_SHARED + _DESCRIBE).encode()).splitlines()]
+    lines = [line.partition(" ")[::2] for line in _reached(argv, 10, data=script.encode()).splitlines()]
     ended_s = time.time()
     if ("end", "") not in lines:
         raise Unusable(f"{argv[0]} printed no description of the host")

@@ -16,6 +16,7 @@ import resource
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -75,19 +76,18 @@ def end_job(roots: Sequence[subprocess.Popen[bytes]], mark: str) -> bool:
 def find_members(roots: Iterable[subprocess.Popen[bytes]], mark: str) -> list[psutil.Process]:
     """The living processes of a job on this host except the roots: descendants, and all that bear the mark."""
     roots = list(roots)
-    members = {child.pid: child for root in roots for child in _descendants(root)}
-    for process in psutil.process_iter(["environ"]):
+    members, children = {}, defaultdict[int, list[psutil.Process]](list)
+    for process in psutil.process_iter(["environ", "ppid"]):  # once: a job may have a thousand roots
+        children[process.info["ppid"]].append(process)
         if (process.info["environ"] or {}).get(MARK) == mark:  # None without permission
             members[process.pid] = process
+    parents = [root.pid for root in roots if root.returncode is None]
+    while parents:
+        for child in children.pop(parents.pop(), ()):
+            members[child.pid] = child
+            parents.append(child.pid)
     known = {root.pid for root in roots}
     return [process for pid, process in members.items() if pid not in known and _is_alive(process)]
-
-
-def _descendants(root: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    try:
-        return psutil.Process(root.pid).children(recursive=True) if root.returncode is None else []
-    except psutil.Error:
-        return []
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -40,7 +40,7 @@ from hockney.worker.errors import (
 )
 from hockney.worker.launch import JOIN_ADDRESS, StartCommand
 from hockney.worker.programs import how_it_ended
-from hockney.worker.starters import PAUSE_S, TRIES, failed_by_chance
+from hockney.worker.starters import LOGINS_MAX, PAUSE_S, TRIES, failed_by_chance
 
 Answer = TypeVar("Answer", bound=answers.Answer)
 
@@ -51,6 +51,7 @@ _REPORTS_S = 1.5  # after the limit, and all ranks that live have reported it
 _LONG_START_S = 2.0
 _LAST_WORDS_S = 3.0
 _DRAIN_S = 0.2
+_POLL_S = 0.01
 
 
 class WorkerSession:
@@ -277,7 +278,7 @@ class WorkerSession:
             now_s = time.monotonic()
             if missed_s == math.inf and diagnose.unreachable(self.channel.output(self._tried_bytes)):
                 missed_s = now_s + _LAST_WORDS_S
-            is_long = now_s >= self._started_s + _LONG_START_S
+            is_long = now_s >= self._tried_s + _LONG_START_S
             if now_s >= min(deadline_s, missed_s) or (is_long and self._misses_host()):
                 raise TimeoutError
             with suppress(TimeoutError):
@@ -391,10 +392,16 @@ class WorkerSession:
             raise LaunchFailed(self._launch.launcher, str(error)) from error
         address = f"{answer.host}:{answer.port}"
         self._joins = [[word.replace(JOIN_ADDRESS, address) for word in argv] for argv in self._launch.joins]
-        self._tried_s = time.monotonic()
-        for words in self._joins:
+        deadline_s = self._started_s + self._start_limit_s
+        logging_in: list[int] = []
+        for number, words in enumerate(self._joins, 1):
+            while len(logging_in) >= LOGINS_MAX and time.monotonic() < deadline_s:
+                self.channel.hear(_POLL_S)
+                logging_in = [each for each in logging_in if not self.channel.has_read(each)]
             self.channel.spawn(words, self._launch.environment)
-            self.channel.write(f"{token}\n".encode(), self._started_s + self._start_limit_s, number=-1)
+            self.channel.write(f"{token}\n".encode(), deadline_s, number=number)
+            logging_in.append(number)
+        self._tried_s = time.monotonic()
 
     def _join_again(self, deadline_s: float) -> bool:
         """Start again what could not reach its host by chance, if nothing else has failed."""

@@ -22,6 +22,8 @@ LAUNCHER_WORDS = ("auto", "mpiexec", "srun", "ssh", "flux")
 TRIES = 5
 """How often a login is tried that fails by chance, as some of a thousand do."""
 PAUSE_S = 0.2
+LOGINS_MAX = 64
+"""How many hosts are logged into at once: more would keep the CPUs of this one so busy that logins time out."""
 _QUICK_S = 2.0  # one that takes longer to fail has met a time limit of its own
 _NOT_REACHED = 255  # the exit code of ssh itself
 _BY_CHANCE = re.compile(r"kex_exchange_identification|Connection (?:closed|reset)")

@@ -17,6 +17,7 @@ from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, m
 from hockney.analysis.health.nights import ALL, WORSE, Worse
 from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, Stall, blamed
+from hockney.analysis.health.topology import behind_a_switch, by_switch, switches_of
 from hockney.analysis.repeat import longer_health
 from hockney.errors import Fix
 from hockney.model import PointStatus, RunInfo
@@ -48,13 +49,16 @@ class Health:
 def health_of(run: Run) -> Health:
     """Every fault that a run shows. Raises UsageError for a run of other hosts than the suite's."""
     known = matrices_of(run)
-    slow, late = faults.slow_parts(known), faults.late_parts(known)
+    switches = switches_of(run.info.plan)
+    slow, late = (
+        behind_a_switch(known, parts, switches) for parts in (faults.slow_parts(known), faults.late_parts(known))
+    )
     hosts, interface = run.facts.get("hosts", []), run.info.plan.get("interface")
     differing, unsaid = differences(hosts, interface)
     counted = list(counter_findings(hosts, readable(Counters, run.facts, COUNTERS), interface))
     named = {finding.facts["host"] for finding in counted}
     interrupted = faults.interrupted_parts(known, named, slow)
-    lossy = faults.lossy_parts(known, slow, interrupted)
+    lossy = behind_a_switch(known, faults.lossy_parts(known, slow, interrupted), switches)
     slow_hosts = {known.hosts[host] for part in slow.parts for host in part.hosts if part.to is None}
     missed, near_limits, limited = expectations_of(run)
     findings = [
@@ -81,8 +85,9 @@ def health_of(run: Run) -> Health:
         gaps.append(NotChecked(Absence.NOT_MEASURED, "bandwidth", "time was up"))
     if unsaid:
         gaps.append(NotChecked(Absence.NOT_MEASURED, "differences", UNSAID, {"properties": unsaid}))
+    every = by_switch(findings, switches, {*known.hosts, *run.info.plan.get(UNUSABLE, {})})
     return Health(
-        matrices=known, findings=tuple(sorted(findings, key=lambda finding: -finding.effect)), not_checked=tuple(gaps)
+        matrices=known, findings=tuple(sorted(every, key=lambda finding: -finding.effect)), not_checked=tuple(gaps)
     )
 
 

@@ -5,7 +5,9 @@ The pairs of hosts that show a fault tell its part: a host if most of its pairs 
 
 from __future__ import annotations
 
+import itertools
 import statistics
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -63,13 +65,8 @@ def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Lo
     themselves share an uplink.
     """
     bad = {pair: is_bad(pair) for pair in pairs}
-    left = dict(bad)
-    named: tuple[set[int], set[int]] = set(), set()
-    while (worst := _worst_host(left)) is not None:
-        host, end = worst
-        named[end].add(host)
-        left = {pair: is_it for pair, is_it in left.items() if pair[end] != host}
-    sending, receiving = named
+    sending, receiving = _named_hosts(bad)
+    left = {pair: is_it for pair, is_it in bad.items() if pair[0] not in sending and pair[1] not in receiving}
     by_way: dict[Way, list[int]] = {"both": [], "sending": [], "receiving": []}
     for host in sorted(sending | receiving):
         by_way["both" if host in sending & receiving else "sending" if host in sending else "receiving"].append(host)
@@ -105,24 +102,36 @@ def fast_hosts(pairs: Collection[Pair], fast: Collection[Pair]) -> tuple[int, ..
     return tuple(sorted(hosts)) if are_some and len(fast) > max(among / 2, len(pairs) / 10) else ()
 
 
-def _worst_host(bad: Mapping[Pair, bool | None]) -> tuple[int, Literal[0, 1]] | None:
-    """The host and the end at which the largest part of its pairs shows the fault, if that is most of them.
+def _named_hosts(bad: Mapping[Pair, bool | None]) -> tuple[set[int], set[int]]:
+    """The hosts that send, and those that receive, most of whose pairs show the fault, without those named before.
 
-    Where pairs are too imprecise, enough of them must show it for the median over the pairs to do so with 95 %
-    confidence.
+    The host with the largest part comes first. Where pairs are too imprecise, enough of them must show it for the
+    median over the pairs to do so with 95 % confidence.
     """
-    of_end: dict[tuple[int, Literal[0, 1]], list[bool | None]] = {}
-    for (source, target), is_it in bad.items():
-        of_end.setdefault((source, 0), []).append(is_it)
-        of_end.setdefault((target, 1), []).append(is_it)
-    shares = {}
-    for end, values in of_end.items():
-        certain = sum(is_it is True for is_it in values)
-        suspected = sum(is_it is not False for is_it in values)
-        rank, _ = order_rank(len(values))
-        if (certain >= 2 and 2 * certain > len(values)) or (rank > 0 and suspected > len(values) - rank):
-            shares[end] = suspected / len(values)
-    return max(shares, key=lambda end: shares[end], default=None)
+    named: tuple[set[int], set[int]] = set(), set()
+    pairs_of: defaultdict[tuple[int, int], set[Pair]] = defaultdict(set)
+    for pair, end in itertools.product(bad, (0, 1)):
+        pairs_of[pair[end], end].add(pair)
+    counts = {at: Counter(bad[pair] for pair in pairs) for at, pairs in pairs_of.items()}
+    while True:
+        shares = {at: share for at, count in counts.items() if (share := _share(count))}
+        if not shares:
+            return named
+        host, end = worst = max(shares, key=shares.__getitem__)
+        named[end].add(host)
+        del counts[worst]
+        for pair in pairs_of[worst]:
+            if (other := (pair[1 - end], 1 - end)) in counts:
+                counts[other][bad[pair]] -= 1
+
+
+def _share(count: Mapping[bool | None, int]) -> float:
+    """The part of a host's pairs that show the fault, if that is most of them, else 0."""
+    every, certain = sum(count.values()), count[True]
+    suspected = every - count[False]
+    rank, _ = order_rank(every)
+    is_bad = (certain >= 2 and 2 * certain > every) or (rank > 0 and suspected > every - rank)
+    return suspected / every if is_bad else 0.0
 
 
 # ---- slow, late and lossy parts --------------------------------------------------------------------------------------
@@ -289,6 +298,7 @@ def _finding(
     if part.to is not None:
         who |= {"other": known.hosts[part.to]}
     kind = "link" if part.to is not None else "uplink" if len(names) > 1 else "host"
+    who |= {"crossing": part.crossing} if kind == "uplink" else {}
     return Finding(
         code=f"{what} {kind}",
         subject=Subject(ranks=len(known.hosts)),

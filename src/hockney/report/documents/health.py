@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import heapq
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from statistics import median
 from typing import Any
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.finding import Finding
 from hockney.analysis.health import Health, health_of
+from hockney.report.charts import PairValues
+from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Section, Table, Title
 from hockney.report.documents.findings import finding_bullet, findings_json, gap_line, gaps_json
-from hockney.report.documents.pairs import HOSTS_MAX, host_values, pair_block, square_json
+from hockney.report.documents.pairs import host_values, pair_block, square_json
 from hockney.report.documents.runs import verdict_text
 from hockney.report.documents.tables import TableKind
 from hockney.report.findings import check_name, title_of
@@ -21,6 +23,8 @@ from hockney.units import counted, format_duration_s, format_ns, format_rate
 
 _ENDS = {"": "value", "_low": "low", "_high": "high"}
 _FIGURES_MAX = 16  # hosts: more have a table of the slowest
+_MATRIX_MAX = 32  # hosts: more have no matrix on a screen
+_SLOWEST_MAX = 20  # hosts, and links
 
 
 def health_json(health: Health) -> dict[str, Any]:
@@ -50,9 +54,16 @@ def bad_hosts(health: Health) -> dict[str, str]:
     """Why each host that a finding is about should take no jobs, without those of a bad link or cable of several."""
     reasons: dict[str, list[str]] = {}
     for finding in health.findings:
-        if "host" in finding.facts and "other" not in finding.facts:
-            reasons.setdefault(str(finding.facts["host"]), []).append(title_of(finding))
+        for host in _to_drain(finding):
+            reasons.setdefault(host, []).append(title_of(finding))
     return {host: "; ".join(dict.fromkeys(titles)) for host, titles in reasons.items()}
+
+
+def _to_drain(finding: Finding) -> list[str]:
+    """The hosts that a finding is about; none of a link, of a cable of several, or of all with one speed."""
+    facts, is_uplink = finding.facts, finding.code.endswith("uplink")
+    hosts = facts["hosts"] if "switch" in facts and not is_uplink else [facts["host"]] if "host" in facts else []
+    return [] if "other" in facts else hosts
 
 
 def drain_lines(health: Health) -> list[str]:
@@ -65,10 +76,7 @@ def drain_lines(health: Health) -> list[str]:
 
 def undrained(health: Health) -> str:
     """What else is wrong or unclear, which drains no host; empty if nothing is."""
-    drained = bad_hosts(health)
-    return _titles(
-        health, [each for each in health.findings if each.facts.get("host") not in drained or "other" in each.facts]
-    )
+    return _titles(health, [each for each in health.findings if not _to_drain(each)])
 
 
 def health_line(health: Health, run: Run) -> str:
@@ -91,10 +99,11 @@ def health_document(health: Health, run: Run) -> Iterator[Block]:
         f"{counted(len(known.hosts), 'host')}, {known.measured:,} of {counted(known.pairs, 'pair')} measured "
         f"in {format_duration_s(run.measured_s)}"
     )
-    if len(known.hosts) <= HOSTS_MAX:
-        yield from map(pair_block, host_values(health))
-    if len(known.hosts) > _FIGURES_MAX:
-        yield _slowest(health)
+    values = list(host_values(health))
+    if len(known.hosts) <= _MATRIX_MAX:
+        yield from map(pair_block, values)
+    if len(known.hosts) > _FIGURES_MAX and len(values) == 2:
+        yield from _slowest(health, *values)
     count = len(health.findings)
     yield Title(f"Findings: {count}" if count else verdict_text(0, is_clear=health.is_clear).capitalize())
     yield from (finding_bullet([finding]) for finding in health.findings)
@@ -104,20 +113,32 @@ def health_document(health: Health, run: Run) -> Iterator[Block]:
             yield Item(gap_line(gap))
 
 
-def _slowest(health: Health) -> Section:
-    known = health.matrices
-    rows = []
-    for number, name in enumerate(known.hosts):
-        sends, receives, waits = (
-            [value.value for pair, value in values.items() if pair[end] == number]
-            for values, end in ((known.bytes_per_s, 0), (known.bytes_per_s, 1), (known.latency_ns, 0))
-        )
-        if sends and receives and waits:
-            rows.append((min(median(sends), median(receives)), name, median(sends), median(receives), median(waits)))
-    title = "The slowest hosts by the median over those that they met; all pairs: --json"
-    slowest = [(name, format_rate(a), format_rate(b), format_ns(wait)) for _, name, a, b, wait in sorted(rows)[:10]]
+def _slowest(health: Health, of_rates: PairValues, of_waits: PairValues) -> Iterator[Section]:
+    """The slowest half of the hosts, and where there is no matrix the slowest links of hosts without a finding."""
+    import numpy as np
+
+    known, rates, waits = health.matrices, of_rates.values, of_waits.values
+    has_values = [np.isfinite(each).any(axis=axis) for each, axis in ((rates, 1), (rates, 0), (waits, 1))]
+    met = np.flatnonzero(np.logical_and.reduce(has_values))
+    medians = zip(met, *(np.nanmedian(each[met], axis=1).tolist() for each in (rates, rates.T, waits)), strict=True)
+    rows = sorted(
+        (min(sends, receives), known.hosts[at], sends, receives, wait) for at, sends, receives, wait in medians
+    )
     columns = [Column("host"), *(Column(word, right=True) for word in ("sends", "receives", "latency"))]
-    return Section(title, (Table(columns, slowest),))
+    hosts = [(name, format_rate(a), format_rate(b), format_ns(wait)) for _, name, a, b, wait in rows]
+    title = "The slowest hosts by the median over those that they met; all pairs: --json"
+    yield Section(title, (Table(columns, hosts[: min(_SLOWEST_MAX, len(known.hosts) // 2)]),))
+    if len(known.hosts) > _MATRIX_MAX:
+        named = bad_hosts(health)
+        bad = {number for number, name in enumerate(known.hosts) if name in named}
+        links = ((rate.value, a, b) for (a, b), rate in known.bytes_per_s.items() if bad.isdisjoint((a, b)))
+        slowest = [
+            (known.hosts[a], known.hosts[b], format_rate(rate), format_ns(float(waits[a, b])))
+            for rate, a, b in heapq.nsmallest(_SLOWEST_MAX, links)
+        ]
+        heads = [Column("from"), Column("to", key=True), Column("bandwidth", right=True), Column("latency", right=True)]
+        title = f"The slowest links{' of the other hosts' * bool(bad)}; a heat map of all: {typed('report')}"
+        yield Section(title, (Table(heads, slowest),))
 
 
 KIND = TableKind(

@@ -72,7 +72,18 @@ def host_values(health: Health) -> Iterator[PairValues]:
                 values[pair] = interval.value
             missing = values.size - len(known.hosts) - len(measured)
             usually = f"usually {_TEXTS[unit](usual)}"
-            yield PairValues(name, "hosts", unit, values, known.hosts, (usually,), missing)
+            framed = tuple(_ends_of(health))
+            yield PairValues(name, "hosts", unit, values, known.hosts, (usually,), missing, framed=framed)
+
+
+def _ends_of(health: Health) -> Iterator[tuple[int, ...]]:
+    """The host, or both of a link, that each finding is about."""
+    at = {name: number for number, name in enumerate(health.matrices.hosts)}
+    for facts in (finding.facts for finding in health.findings):
+        link = tuple(facts[end] for end in ("host", "other") if end in facts)
+        for names in [link] if link else [(host,) for host in facts.get("hosts", ())]:
+            if at.keys() >= {*names}:
+                yield tuple(at[name] for name in names)
 
 
 def pair_block(matrix: PairValues, title: str = "") -> Matrix:

@@ -26,16 +26,6 @@ for path in /sys/class/net/*; do
     done
     [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") ${speed:--1} $address"
 done
-for path in /sys/class/net/*/carrier_changes /sys/class/net/*/statistics/[rt]x_errors \
-    /sys/class/infiniband/*/ports/*/counters/link_downed /sys/class/infiniband/*/ports/*/counters/*_errors; do
-    [ -r "$path" ] || continue
-    name=${path#/sys/class/*/} # of InfiniBand with its port: mlx5_0/1
-    case $path in
-        */ports/*) port=${name#*/ports/} name=${name%%/*}/${port%%/*} ;;
-        *) name=${name%%/*} ;;
-    esac
-    echo "counter $name ${path##*/} $(cat "$path" 2>/dev/null)"
-done
 while [ "$1" != -- ]; do
     if [ ! -f "$1" ] || [ ! -x "$1" ] || [ "$(sha256sum <"$1")" != "$2  -" ]; then
         echo "missing $1"
