@@ -114,6 +114,30 @@ def test_ssh_leads_from_host_to_host(bed: Bed) -> None:
     assert "Could not resolve hostname n99: Name or service not known" in stray.stderr
 
 
+def test_a_share_of_the_logins_fails(bed: Bed) -> None:
+    """All of them: by one chance in a million in one way only."""
+    tries = ["sh", "-c", "for _ in $(seq 20); do ssh -o BatchMode=yes n3 true; echo $?; done"]
+    bed.fail_logins(1)
+    done = bed.run("n1", tries)
+    assert done.stdout.split() == ["255"] * 20
+    assert "port 22: Connection refused" in done.stderr
+    assert "kex_exchange_identification: read: Connection reset by peer" in done.stderr
+    bed.fail_logins(0)
+    assert said(bed, "n1", *tries).split() == ["0"] * 20
+
+
+def test_programs_of_a_host_are_stopped_and_go_on(bed: Bed) -> None:
+    with bed.serve("n5", [sys.executable, "-c", ECHO], "ready"):
+        command = bed.argv("n1", [sys.executable, "-c", ROUND_TRIP, "n5"])
+        assert bed.signal("STOP", "n5", "^python")
+        assert not bed.signal("STOP", "n5", "^cobol")
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
+            with pytest.raises(subprocess.TimeoutExpired):
+                asking.communicate(timeout=1)
+            assert bed.signal("CONT", "n5")
+            assert float(asking.communicate(timeout=60)[0]) > 0
+
+
 def test_a_host_has_the_cpus_that_it_is_given(bed: Bed) -> None:
     status = said(bed, "n1", "ssh", "n4", "cat /proc/self/status")
     assert f"Cpus_allowed_list:\t{FIRST_CPU}\n" in status

@@ -11,7 +11,17 @@ import pytest
 from tests.shared import killed_at_the_end
 from tests.truth.bed.bed import Bed, Host, Link
 from tests.truth.conftest import MakeBed
-from tests.truth.planted import KINDS, RATE_MBIT, Planted, equal_hosts, health, named_in, plant
+from tests.truth.planted import (
+    KINDS,
+    RATE_MBIT,
+    Planted,
+    code_of,
+    equal_hosts,
+    health,
+    health_with,
+    named_in,
+    plant,
+)
 from tests.truth.runs import argv, hockney
 
 from hockney.worker.build import build_worker
@@ -61,9 +71,9 @@ def test_planted_faults_among_eight_are_named(eight: Bed, tmp_path: Path, kind: 
     """scripts/plant-faults does it twenty times each."""
     planted = KINDS[kind](eight.names, random.Random(f"7 {kind}"))
     plant(eight, planted)
-    code, health_json = health(eight, tmp_path / "r.db", "--time", "60s")
+    code, health_json = health_with(eight, planted, tmp_path / "r.db", "--time", "60s")
     assert named_in(health_json) == planted.named
-    assert code == (1 if planted.named else 0)
+    assert code == code_of(planted)
 
 
 LIMIT = """

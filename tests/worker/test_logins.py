@@ -1,4 +1,4 @@
-"""Logins that fail by chance are tried again, host by host; those that are refused are not."""
+"""Logins that fail by chance are tried again, host by host; those without permission are not."""
 
 from __future__ import annotations
 
@@ -21,11 +21,24 @@ def job_of(agent: Path, hosts: tuple[str, ...], ranks: int) -> StartCommand:
     return launch(spread, environment={"HOCKNEY_RSH": str(agent)})
 
 
-@pytest.mark.parametrize(("host", "failures"), [("127.0.0.1", 1), ("127.0.0.2", 1), ("127.0.0.2", TRIES - 1)])
-def test_a_login_that_fails_now_and_then_is_tried_again(tmp_path: Path, fake: Fakes, host: str, failures: int) -> None:
+HUNG_UP = "kex_exchange_identification: Connection closed by remote host"
+REFUSED = "ssh: connect to host n2 port 22: Connection refused"
+
+
+@pytest.mark.parametrize(
+    ("host", "failures", "said"),
+    [
+        ("127.0.0.1", 1, HUNG_UP),
+        ("127.0.0.2", 1, HUNG_UP),
+        ("127.0.0.2", TRIES - 1, HUNG_UP),
+        ("127.0.0.2", 1, REFUSED),
+    ],
+)
+def test_a_login_that_fails_now_and_then_is_tried_again(
+    tmp_path: Path, fake: Fakes, host: str, failures: int, said: str
+) -> None:
     """Of the first host, or of another one."""
     agent, tries = tmp_path / "agent", tmp_path / "tries"
-    said = "kex_exchange_identification: Connection closed by remote host"
     fake(
         agent,
         f"if [ $1 = {host} ]; then echo >>{tries}; fi",
@@ -79,7 +92,7 @@ def test_few_hosts_are_logged_into_at_once(tmp_path: Path, fake: Fakes, monkeypa
     assert max(counts) <= 2
 
 
-def test_a_login_that_is_refused_is_not_tried_again(tmp_path: Path, fake: Fakes) -> None:
+def test_a_login_without_permission_is_not_tried_again(tmp_path: Path, fake: Fakes) -> None:
     agent, tries = tmp_path / "agent", tmp_path / "tries"
     said = "root@n2: Permission denied (publickey)."
     fake(agent, f"echo >>{tries}", f"echo '{said}' >&2; exit 255")
@@ -90,8 +103,7 @@ def test_a_login_that_is_refused_is_not_tried_again(tmp_path: Path, fake: Fakes)
 
 def test_a_login_that_always_fails_ends_the_start(tmp_path: Path, fake: Fakes) -> None:
     agent = tmp_path / "agent"
-    said = "ssh: connect to host n2 port 22: Connection refused"
-    fake(agent, f"if [ $1 = 127.0.0.2 ]; then echo {said} >&2; exit 255; fi", "shift", 'exec sh -c "$*"')
+    fake(agent, f"if [ $1 = 127.0.0.2 ]; then echo {REFUSED} >&2; exit 255; fi", "shift", 'exec sh -c "$*"')
     session = WorkerSession(job_of(agent, ("127.0.0.1", "127.0.0.2"), 2))
     with pytest.raises(LaunchFailed, match="it cannot reach a host: ssh: connect to host n2") as caught, session:
         session.hello()

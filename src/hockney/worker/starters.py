@@ -26,7 +26,7 @@ LOGINS_MAX = 64
 """How many hosts are logged into at once: more would keep the CPUs of this one so busy that logins time out."""
 _QUICK_S = 2.0  # one that takes longer to fail has met a time limit of its own
 _NOT_REACHED = 255  # the exit code of ssh itself
-_BY_CHANCE = re.compile(r"kex_exchange_identification|Connection (?:closed|reset)")
+_BY_CHANCE = re.compile(r"kex_exchange_identification|Connection (?:closed|reset|refused)")
 
 _PLACEHOLDERS = ("ranks", "hosts", "per_host", "worker")
 _EXAMPLE = "for example 'mytool -n {ranks} --hosts {hosts} {worker}'"
@@ -75,9 +75,9 @@ _FLUX_HOST = (
 
 
 def failed_by_chance(exit_code: int | None, said: str, took_s: float) -> bool:
-    """Whether a login that failed so may work a moment later: a busy server hangs up on some.
+    """Whether a login that failed so may work a moment later: a busy server hangs up on some, or starts again.
 
-    One that is refused is not tried again: servers lock out who tries too often.
+    One without permission is not tried again: servers lock out who tries too often.
     """
     return exit_code == _NOT_REACHED and took_s < _QUICK_S and _BY_CHANCE.search(said) is not None
 

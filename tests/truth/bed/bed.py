@@ -333,7 +333,37 @@ class Bed(PutUp):
         more = ("cburst", f"{burst_bytes(most_mbit)}", "quantum", "3000")
         self._configure("tc", "class", "add", *where, "htb", *rate, *more)
 
+    # ---- programs ---------------------------------------------------------------------------------------------------
+
     def cut(self, host: str) -> None:
         """A host that loses its power: nothing runs on it any more, and nobody gets an answer from it."""
         self._configure("ip", "link", "set", f"v{host[1:]}", "down")
-        self._configure("pkill", "-KILL", "--ns", self._pids[host], "--nslist", "net", ".")
+        self.signal("KILL", host)
+
+    def signal(self, name: str, host: str, pattern: str = ".") -> bool:
+        """Send a signal to the programs of a host with such a name; False where there is none."""
+        command = ("pkill", f"-{name}", "--ns", self._pids[host], "--nslist", "net", pattern)
+        return subprocess.run([*self._on_switch(), *command], check=False).returncode == 0
+
+    def fail_logins(self, share: float, seed: int = 1) -> None:
+        """Let a share of the logins to each host fail, chosen by their ports and the seed.
+
+        Half of them are refused, as where a server is started again. On the others the server hangs up before a word is
+        said, as a busy one does.
+        """
+        part = round(1000 * share)
+        half = f"mod 2000 seed {seed}"
+        to_server, to_client = f"jhash ip saddr . tcp sport {half}", f"jhash ip daddr . tcp dport {half}"
+        begins, speaks = "tcp flags & (syn | ack) == syn", "tcp flags & (syn | psh) == psh"
+        reset = "reject with tcp reset;"
+        rules = "table inet logins {}\ndelete table inet logins\n"
+        if part:
+            rules += (
+                "table inet logins { chain come { type filter hook input priority 0; "
+                f"tcp dport 22 {begins} {to_server} {part}-{2 * part - 1} {reset} "
+                f"tcp dport 22 {speaks} {to_server} < {part} {reset} }}; "
+                "chain go { type filter hook output priority 0; "
+                f"tcp sport 22 {speaks} {to_client} < {part} {reset} }}; }}\n"
+            )
+        for pid in self._pids.values():
+            self._configure("nsenter", "--target", pid, "--net", "nft", "-f", "-", rules=rules)
