@@ -135,16 +135,24 @@ def test_a_host_that_dies_is_found_within_ten_seconds_unless_a_limit_is_given(
 
 
 @pytest.mark.parametrize(
-    ("took_s", "hosts", "status", "runs"),
+    ("took_s", "hosts", "reached", "status", "runs"),
     [
-        (66, "n[1-3]", RunStatus.PARTIAL, [3, 2]),  # a third of the time is left
-        (67, "n[1-3]", RunStatus.PARTIAL, [3]),
-        (10, "n[1-2]", RunStatus.PARTIAL, [2]),  # one host is no pair
-        (10, "n[1-3]", RunStatus.STOPPED, [3]),
+        (66, "n[1-4]", True, RunStatus.PARTIAL, [(4, 100), (3, 34)]),  # a third of the time is left
+        (67, "n[1-4]", True, RunStatus.PARTIAL, [(4, 100)]),
+        (67, "n[1-4]", False, RunStatus.PARTIAL, [(4, 100), (3, 100 / 3)]),  # once
+        (10, "n[1-2]", True, RunStatus.PARTIAL, [(2, 100)]),  # one host is no pair
+        (10, "n[1-4]", True, RunStatus.STOPPED, [(4, 100)]),
+        (67, "n[1-4]", False, RunStatus.STOPPED, [(4, 100)]),
     ],
 )
-def test_the_other_hosts_are_measured_again_where_enough_of_the_time_is_left(
-    took_s: float, hosts: str, status: RunStatus, runs: list[int], monkeypatch: pytest.MonkeyPatch
+def test_the_other_hosts_are_measured_again_where_enough_of_the_time_is_left_or_most_pairs_are_unknown(
+    tmp_path: Path,
+    took_s: float,
+    hosts: str,
+    reached: bool,
+    status: RunStatus,
+    runs: list[tuple[int, float]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     measured: list[tuple[int, float]] = []
     now_s = 1000.0
@@ -154,13 +162,15 @@ def test_the_other_hosts_are_measured_again_where_enough_of_the_time_is_left(
         (variant,) = variants
         measured.append((len(variant.plan.placement.hosts), variant.plan.limits.time_s))
         now_s += took_s
-        return [RunOutcome(1, status, 0, {"n2": "no route"} if len(measured) == 1 else {})]
+        return [RunOutcome(1, status, 0, {f"n{2 * len(measured)}": "no route"})]
 
     monkeypatch.setattr("hockney.measure.health.measure_variants", measure)
     monkeypatch.setattr("hockney.measure.health.time", SimpleNamespace(monotonic=lambda: now_s))
-    asked, notes = of_health(hosts, limits=Limits(time_s=100)), cast("Any", Notes())
-    measure_health(asked, Lab(load(), notes, notes), label=None)
-    assert measured == list(zip(runs, (100, 100 - took_s), strict=False))
+    store_health(tmp_path / "r.db", 4, unmeasured=() if reached else (1,))
+    with Store.open(tmp_path / "r.db") as store:
+        lab = Lab(load(), store, cast("Any", Notes()))
+        measure_health(of_health(hosts, limits=Limits(time_s=100)), lab, label=None)
+    assert measured == [(number, pytest.approx(time_s)) for number, time_s in runs]
 
 
 def test_the_first_pass_ends_after_a_whole_round() -> None:

@@ -87,14 +87,16 @@ def _measured(bed: Bed, row: Row, folder: Path) -> Row:
     found |= {"wall_s": time.monotonic() - start_s, "named": sorted(named_in(document)), "code": code}
     found |= {"measured_share": measured_share(bed, planted, document), "not_checked": document["not_checked"]}
     found = json.loads(json.dumps(found))  # as it is read again
-    if _is_right(found):
+    if _is_right(row | found):
         for path in folder.glob(f"{store.stem}.*"):
             path.unlink()
     return found
 
 
 def _is_right(row: Row) -> bool:
-    return "failed" not in row and (row["planted"], row["expected_code"]) == (row["named"], row["code"])
+    if "failed" in row or (row["planted"], row["expected_code"]) != (row["named"], row["code"]):
+        return False
+    return bool(row["measured_share"] >= PAIRS_LEAST and row["wall_s"] <= TIME_MOST * row["time_s"])
 
 
 def table(rows: Sequence[Row]) -> list[str]:

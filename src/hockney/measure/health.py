@@ -53,6 +53,7 @@ _LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
 _FIRST_PASS = 0.5  # of the time at most
 _HOST_S = 1.5e-4  # that a rank costs the first one in a measurement, with 256 on two virtual CPUs
 _ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
+_KNOWN = 0.9  # of the pairs of the others: where fewer have a rate, they get as much time once
 
 
 def plan_health(asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
@@ -114,13 +115,14 @@ def measure_health(
     link: dict[str, Any] = {UNUSABLE: unusable, **({EXPECTED: list(expected)} if expected else {})}
     link |= {SWITCHES: switches} if switches else {}
     make_sampler = functools.partial(one_side, kind=PairSampler)
-    end_s = least_s = 0.0
+    end_s = least_s = more_s = 0.0
     while True:
         plan = plan_health(asked, lab.catalogue, seed)
         variant = Variant(plan, label=label, link=link, seed=seed)
         hosts, budget_s = asked.placement.hosts, plan.limits.time_s
         if not end_s:
-            end_s, least_s = time.monotonic() + budget_s, _ANEW * budget_s
+            least_s = more_s = _ANEW * budget_s
+            end_s = time.monotonic() + budget_s
         try:
             (outcome,) = measure_variants([variant], lab, make_sampler=make_sampler)
         except (HostsUnusable, InterfaceMissing) as error:
@@ -137,6 +139,8 @@ def measure_health(
         stuck = sorted(to_leave_out(outcome.stalls))
         left = tuple(host for host in hosts if host.name not in {*outcome.lost_hosts, *stuck})
         left_s = end_s - time.monotonic()
+        if left_s < least_s and len(left) < len(hosts) and not _are_known(lab.store, outcome.run_id, left):
+            left_s, more_s = max(left_s, more_s), 0.0
         is_over = outcome.status is RunStatus.STOPPED or left_s < least_s
         if len(left) == len(hosts) or is_over or len(left) < HOSTS_MIN:
             if outcome.status is not RunStatus.STOPPED:
@@ -149,6 +153,13 @@ def measure_health(
         link[STALLS] = [*link.get(STALLS, []), *map(asdict, outcome.stalls)]
         limits = replace(asked.limits or plan.limits, time_s=left_s)
         asked = replace(asked, placement=replace(asked.placement, hosts=left), limits=limits)
+
+
+def _are_known(store: Store, run_id: int, hosts: Sequence[Host]) -> bool:
+    """Whether most pairs of these hosts have a rate."""
+    known, names = matrices_of(Run(store, run_id)), {host.name for host in hosts}
+    met = {frozenset(pair) for pair in known.bytes_per_s if names.issuperset(known.hosts[end] for end in pair)}
+    return len(met) >= _KNOWN * math.comb(len(names), 2)
 
 
 def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
