@@ -188,6 +188,14 @@ def test_the_first_pass_ends_after_a_whole_round() -> None:
     assert reasons == {"the time was up"}
 
 
+@pytest.mark.parametrize(("time_s", "rounds"), [(4.2, 4), (4.5, 5)])
+def test_a_first_pass_that_is_nearly_through_after_half_of_the_time_goes_on(time_s: float, rounds: int) -> None:
+    """If three quarters are enough for all rounds."""
+    network = Network({}, pause_s=0.1)
+    sample(network, time_s)
+    assert len({round_of(point) for point in network.measured}) == rounds
+
+
 def test_the_last_part_of_the_time_is_for_slow_pairs() -> None:
     """Whether this one is slow is not certain for long."""
     network = Network({(0, 3): 1.05}, pause_s=0.05, unsteady=(0, 3))

@@ -1,8 +1,8 @@
 """`hockney health`: rounds of all pairs of hosts, as many as fit the time; unusable hosts are left out.
 
 In a round every host meets one other. The first pass goes through the rounds in random order, each idle and loaded in
-both directions; where it takes more than half of the time, the rounds that it has not reached are not measured, and
-every host has met as many others.
+both directions; where it takes more than half of the time, and would take more than three quarters, the rounds that it
+has not reached are not measured, and every host has met as many others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from hockney.worker.starters import find_starter
 
 HOSTS_MIN = 2
 _LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
-_FIRST_PASS = 0.5  # of the time at most
+_FIRST_PASS = 0.5  # of the time, or up to three quarters where all rounds are reached by then
 _HOST_S = 1.5e-4  # that a rank costs the first one in a measurement, with 256 on two virtual CPUs
 _ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
 _KNOWN = 0.9  # of the pairs of the others: where fewer have a rate, they get as much time once
@@ -229,22 +229,32 @@ class PairSampler(Sampler):
     def __init__(self, *args: Any, **launch: Any) -> None:
         super().__init__(*args, **launch)
         self._times_ns: defaultdict[tuple[Point, Pair], list[float]] = defaultdict(list)
-        self._first_pass_s = self._last_part_s = math.inf
+        self._begin_s = self._budget_s = 0.0
+        self._last_part_s = math.inf
         self._last: Work | None = None
 
     def run(self, budget_s: float) -> None:
-        now_s = self._clock()
+        self._begin_s, self._budget_s = self._clock(), budget_s
         # The last part is for points with a slow pair, if there are any.
-        self._first_pass_s, self._last_part_s = now_s + _FIRST_PASS * budget_s, now_s + 0.6 * budget_s
+        self._last_part_s = self._begin_s + 0.6 * budget_s
         super().run(budget_s)
 
     def _is_cut_before(self, work: Work) -> bool:
         if self.round > self._first_round or self._last is None:
             is_cut = super()._is_cut_before(work)
         else:
-            is_cut = round_of(work.point) != round_of(self._last.point) and self._clock() >= self._first_pass_s
+            is_cut = round_of(work.point) != round_of(self._last.point) and self._takes_too_long()
         self._last = work
         return is_cut
+
+    def _takes_too_long(self) -> bool:
+        """Whether the first pass has had half of the time, and at its pace needs more than three quarters."""
+        took_s = self._clock() - self._begin_s
+        if took_s < _FIRST_PASS * self._budget_s:
+            return False
+        rounds = {round_of(point) for point in self._work}
+        reached = {round_of(work.point) for work in self._work.values() if work.probes}
+        return took_s * len(rounds) > 0.75 * self._budget_s * len(reached)
 
     def _order(self, active: Sequence[Work]) -> list[Work]:
         order = super()._order(active)
