@@ -100,8 +100,8 @@ def _is_right(row: Row) -> bool:
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """A row for each kind, as Markdown."""
-    heads = ("planted", "named", "false names", "inconclusive", "sound pairs measured", "wall time / `--time`")
+    """A row for each kind, as Markdown: pairs are those without a planted fault, times are shares of --time."""
+    heads = ("planted", "named", "false names", "inconclusive", "pairs measured, least", "time, median and most")
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
     for kind in KINDS:
         of_kind = [row for row in rows if row["kind"] == kind and "failed" not in row]
@@ -109,17 +109,17 @@ def table(rows: Sequence[Row]) -> list[str]:
         if not of_kind:
             continue
         seen = [({*map(tuple, row["planted"])}, {*map(tuple, row["named"])}) for row in of_kind]
+        unclear = sum(row["named"] == row["planted"] and row["code"] != row["expected_code"] for row in of_kind)
         of, ratios = len(of_kind), [row["wall_s"] / row["time_s"] for row in of_kind]
         shares = [row["measured_share"] for row in of_kind]
-        unclear = sum(row["named"] == row["planted"] and row["code"] != row["expected_code"] for row in of_kind)
         few, long = sum(share < PAIRS_LEAST for share in shares), sum(ratio > TIME_MOST for ratio in ratios)
         cells = (
             kind + (f" ({failed} failed)" if failed else ""),
-            f"{sum(planted <= named for planted, named in seen)} of {of}" if seen[0][0] else "",
-            f"{sum(bool(named - planted) for planted, named in seen)} of {of}",
-            f"{unclear} of {of}",
-            f"{min(shares):.0%} at least" + (f"; below 90 %: {few}" if few else ""),
-            f"{statistics.median(ratios):.2f}, at most {max(ratios):.2f}" + (f"; above 1.5: {long}" if long else ""),
+            f"{sum(planted <= named for planted, named in seen)} of {of}" if seen[0][0] else f"{of} nights",
+            f"{sum(bool(named - planted) for planted, named in seen)}",
+            f"{unclear}",
+            f"{100 * min(shares):.0f} %" + (f"; {few} below 90" if few else ""),
+            f"{statistics.median(ratios):.2f}, {max(ratios):.2f}" + (f"; {long} above 1.5" if long else ""),
         )
         lines.append(f"| {' | '.join(cells)} |")
     return lines
