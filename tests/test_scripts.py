@@ -188,7 +188,7 @@ def test_killed_set_up_recovers(small: Checkout, kill: Callable[[subprocess.Pope
         assert time.monotonic() < deadline
         time.sleep(0.01)
     kill(first)
-    # Where the set-up goes on without its start script, this waits for it.
+    # Where the set-up continues without its start script, this waits for it.
     status, out, err = small.start()
     assert (status, out) == (0, "started\n"), err
     assert ("unfinished" in err) == (kill is kill_all)
@@ -208,12 +208,12 @@ def test_two_concurrent_first_starts(small: Checkout) -> None:
 @pytest.mark.parametrize("path", ["", "/nowhere"])
 def test_a_path_that_leads_nowhere_is_named(small: Checkout, ready: Checkout, tmp_path: Path, path: str) -> None:
     (tmp_path / "hk").symlink_to(ready.root / "hockney")
-    for command, lacks in (
+    for command, missing in (
         (small.root / "hockney", "awk"),
         (ready.root / "hockney", "awk"),
         (tmp_path / "hk", "readlink"),
     ):
-        said = f"hockney: the command {lacks} is not on PATH, which is '{path}': set PATH, or install {lacks}\n"
+        said = f"hockney: the command {missing} is not on PATH, which is '{path}': set PATH, or install {missing}\n"
         assert small.start(command, PATH=path) == (3, "", said)
 
 
@@ -328,7 +328,7 @@ class MadeUpTests:
         (self.root / f"tests/test_{name}.py").write_text("\n".join(["import os, pathlib, pytest", *lines, ""]))
 
     def run(self, *arguments: str, all_runtimes: bool = False) -> tuple[int, str]:
-        """The exit status and what it printed."""
+        """The exit status and the output."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         environment |= {"HOCKNEY_ALL_RUNTIMES": str(int(all_runtimes))}
         done = finished([self.root / "scripts/test", "-n", "0", *arguments], env=environment)
@@ -406,7 +406,7 @@ def test_a_run_that_was_cut_short_is_not_made_good(made_up: MadeUpTests, argumen
 
 
 def test_a_skip_fails_where_every_runtime_must_be_there(made_up: MadeUpTests) -> None:
-    """Also one in a fixture, and one beside a failure that passes the second time."""
+    """Also one in a fixture, and one next to a failure that passes the second time."""
     made_up.write("skip", "@pytest.fixture", "def no_mpi(): pytest.skip('no MPI here')", "def test_skip(no_mpi): pass")
     assert made_up.run()[0] == 0
     made_up.write("late", fails_at_first("one"))

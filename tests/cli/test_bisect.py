@@ -57,7 +57,10 @@ def test_the_commit_is_found_and_given_again_the_command_measures_nothing(writte
     assert (document["ending"], [each[:10] for each in document["candidates"]]) == ("found", [commits[7]])
     runs = json.loads(call_here(tmp_path, "runs", "--json").stdout)["runs"]
     assert len(runs) == 2 * len(document["trials"]) == 2 * len(trials)
-    assert {run["label"] for run in runs} == {None}  # so `delete --older` takes them
+    assert {run["label"] for run in runs} == {"bisect"}
+    listed = call_here(tmp_path, "runs").stdout
+    assert listed.startswith(f"Not listed: {len(runs)} runs of tune and bisect; all: `")
+    assert call_here(tmp_path, "runs", "--all").stdout.count(" bisect ") == len(runs)
     (kept,) = (tmp_path / "builds").glob("*-verdicts.json")
     verdicts = json.loads(kept.read_text())
     kept.write_text(json.dumps(dict([*verdicts.items()][:-1])))  # as it was before the last comparison

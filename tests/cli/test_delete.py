@@ -81,13 +81,16 @@ def test_on_a_terminal_it_asks(path: Path, tmp_path: Path, answer: str, left: in
 
 @pytest.fixture
 def aged(path: Path) -> list[int]:
-    """Runs of 1, 2, … 6 days ago, the oldest first; the third has a label, and the sixth is being measured."""
+    """Runs of 1, 2, … 6 days ago, the oldest first; the third has a label, and the fourth that of bisect.
+
+    The sixth is being measured.
+    """
     info = RunInfo("hockney quick", "quick", None, 0.0, 1, "0.1.0", FACTS, {"launches": 1})
     made = []
     with Store.open(path) as store:
         store.delete_runs([run.id for run in store.runs()])
         for days in range(6, 0, -1):
-            label = "kept" if days == 4 else None
+            label = {4: "kept", 3: "bisect"}.get(days)
             begun_unix_s = time.time() - 86400 * days
             made.append(store.create_run(replace(info, label=label, started_unix_s=begun_unix_s), [PINGPONG]))
             if days > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.analysis.health.made import known_host, read_health, store_health
 from tests.cli.support import call_here
 
-from hockney.analysis.health.matrices import DEMAND
+from hockney.analysis.health.matrices import DEMAND, REMEDIES
 from hockney.analysis.pairs import partners
 from hockney.analysis.repeat import further
 from hockney.cli.health import exit_code_of
@@ -24,6 +25,8 @@ from hockney.report.documents.pairs import host_values
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.worker.points import RunOptions
+
+WAYS = ("sends", "receives")
 
 
 def shown(path: Path) -> str:
@@ -45,6 +48,16 @@ def test_a_slow_host_a_lossy_link_and_a_host_that_differs(tmp_path: Path) -> Non
     assert "the link from n1 to n6 loses packets. 1% (90 of 9,000) under load" in screen
     assert "kernel is not the same on all hosts. n8 Linux 5.4; the other 7 have Linux 6.1." in screen
     assert "n9 cannot be used. no answer." in screen
+
+
+def test_a_fix_for_several_findings_about_a_host_is_printed_once(tmp_path: Path) -> None:
+    ways = [{"host": "n2", "way": way, "now": 0.8, "before": 0.8, "usual": 1.0, "runs": 9} for way in WAYS]
+    store_health(tmp_path / "r.db", 4, worse=[*ways, {**ways[0], "host": "n4"}])
+    screen = shown(tmp_path / "r.db")
+    assert "Findings: 3" in screen
+    slower = [("n2", WAYS[0]), ("n2", WAYS[1]), ("n4", WAYS[0])]
+    assert all(f"{host} {way} more slowly" in screen for host, way in slower)
+    assert screen.count("Fix: See whether its CPUs are idle") == 2
 
 
 def test_many_hosts_have_a_table_of_the_slowest(tmp_path: Path) -> None:
@@ -123,11 +136,12 @@ def test_the_reason_why_pairs_failed_is_printed_once(tmp_path: Path) -> None:
     [
         ({DEMAND: "reachable by `srun`"}, "Fix: Make it reachable by `srun`, or leave it out."),
         ({}, "Fix: Make it reachable, or leave it out."),
+        ({REMEDIES: {"n9": "run X"}, DEMAND: "reachable"}, "Fix: Make it usable: run X; or leave it out."),
     ],
-    ids=["srun", "stored without it"],
+    ids=["srun", "stored without it", "it answers"],
 )
 def test_a_host_that_cannot_be_used_has_a_fix_for_the_way_to_it(
-    demand: dict[str, str], fix: str, tmp_path: Path
+    demand: dict[str, object], fix: str, tmp_path: Path
 ) -> None:
     store_health(tmp_path / "r.db", 4, unusable={"n9": "no answer"}, plan=demand)
     assert fix in shown(tmp_path / "r.db")
@@ -143,6 +157,15 @@ def test_a_health_run_is_measured_again_and_not_resumed(tmp_path: Path) -> None:
         fix = further(Run(store, 1))
     assert fix is not None
     assert fix.argv == ("hockney", "health", "--hosts", "n[1-4]", "--time", "10m")
+
+
+def test_a_job_of_one_host_is_told_what_to_ask_for(tmp_path: Path) -> None:
+    ended = call_here(tmp_path, "health", SLURM_JOB_ID="7", SLURM_JOB_NODELIST=platform.node())
+    assert ended.returncode == 2
+    said = " ".join(ended.stderr.split())
+    assert "Slurm job 7 has one host, and health compares several: ask for more (sbatch -N 8), or name the" in said
+    ended = call_here(tmp_path, "health", "--hosts", "local", SLURM_JOB_ID="7", SLURM_JOB_NODELIST="n[1-2]")
+    assert "one host" not in ended.stderr
 
 
 def test_run_does_not_measure_the_suite_health(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_begin_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert begun(capsys, plan) == [f"run 3: 3 points {rest}; Ctrl-C keeps all measurements"]
     assert begun(capsys, plan, goes_on=True, precise=1)[0].startswith(f"run 3 resumed: 2 of its 3 points {rest};")
     several = begun(capsys, plan.within(launches=2))
-    assert "at least one round of each launch;" in several[0]
+    assert "at least one round of each of 2 launches;" in several[0]
 
 
 @pytest.mark.parametrize(("launches", "goes_on", "lines"), [(1, False, 2), (2, False, 2), (1, True, 1)])

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,12 +19,13 @@ from tests.analysis.compare.made import add_run
 from tests.cli.support import call, call_here, command_line, environment, let_sigint_in
 from tests.shared import made_once
 
+from hockney.analysis.compare.comparison import Entry
 from hockney.analysis.tune.files import RuleFiles
 from hockney.cli import execute
 from hockney.cli.tune import refuse_beside, write_all
 from hockney.errors import ExitCode, HockneyError, StoreError, UsageError
 from hockney.measure import tune as racing
-from hockney.measure.interleave import Decide, Entry
+from hockney.measure.interleave import Decide
 from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.model import Point, RunStatus
@@ -186,7 +189,7 @@ def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monk
     [
         ("scatter", ("-t", "mpi@openmpi-4"), "only the root has to give, so ranks could choose differently; leave it"),
         ("allreduce", ("-t", "shm"), "shm cannot be tuned: choose an MPI"),
-        ("allreduce", ("-t", "mpi"), "tune one library at a time"),
+        ("allreduce", ("-t", "mpi"), "libraries: write -t mpi@"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-n", "4096"), "there is nothing to tune: "),
         ("allreduce,pingpong", ("-t", "mpi@openmpi-4"), "collectives and others have different settings"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "op=sum,max"), "give each option (-o) one value"),
@@ -237,6 +240,21 @@ def test_a_default_that_fails_is_not_kept(tune: Tune, monkeypatch: pytest.Monkey
     assert (code, output.exists()) == (ExitCode.INCOMPLETE, False)
     assert "left out: allreduce with default: rank 1 died" in said
     assert "keep them" not in said
+
+
+def test_a_dry_run_counts_the_launches_that_are_made_in_any_case(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    faster, made = measured(lambda word, _: {RING: 0.7}.get(word, 1.0)), list[tuple[str, str]]()
+
+    def noted(variants: Sequence[Variant], *more: Any) -> list[int]:
+        made.append((str(variants[0].plan.limits.launches), str(len(variants))))
+        return faster(variants, *more)
+
+    monkeypatch.setattr(racing, "_measured", noted)
+    code, said, _ = tune("64,1024", "--dry-run")
+    planned = re.findall(r"^ +(?:allreduce|the proof): (\d+) launches of (\d+) variants, about \d", said, re.MULTILINE)
+    assert (code, made, len(planned)) == (ExitCode.DONE, [], 2), said
+    tune("64,1024")
+    assert made == planned
 
 
 def test_a_proof_that_decides_nothing_writes_nothing(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,4 +344,11 @@ def test_nothing_is_resumed_that_was_not_begun(tmp_path: Path) -> None:
         add_run(store, {Point("shm", "pingpong", 2, 8): 1.0}, suite="x")
     done = call_here(tmp_path, "tune", "gather", "-t", "mpi@openmpi-4", "-n", "2", "--resume")
     assert done.returncode == ExitCode.USAGE
-    assert "no tune with these settings is stored, so there is nothing to resume: leave out --resume" in done.stderr
+    assert "no tune with these settings is stored, so there is nothing to resume: leave out --resume\n" in done.stderr
+    began = "hockney tune gather -t mpi@openmpi-4 -n 2 --time 10m"
+    with Store.open(tmp_path / "results.db") as store:
+        info = replace(store.run(1).info, command=began, plan={"tune": ["other", "1", "step"]})
+        store.create_run(info, [])
+    done = call_here(tmp_path, "tune", "gather", "-t", "mpi@openmpi-4", "-n", "2", "--time", "5m", "--resume")
+    said = " ".join(done.stderr.split())
+    assert f"or go on with the last one, which had --time 10m: `{began} --resume`" in said

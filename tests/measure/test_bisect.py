@@ -198,6 +198,15 @@ def test_without_a_change_nothing_is_searched() -> None:
         found(MadeUp(planted((9, 2.0)), broken=[64]))
 
 
+def test_with_fewer_launches_than_certainty_takes_the_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No change is certain with fewer, and a plain one is with as many."""
+    needed = found(MadeUp(planted((9, 2.0)))).launches_needed
+    for most, ending in ((needed - 1, Ending.UNCERTAIN), (needed, Ending.FOUND)):
+        monkeypatch.setattr("tests.measure.test_bisect.LAUNCHES_MAX", most)
+        end = found(MadeUp(planted((9, 2.0))))
+        assert (end.ending, end.is_short(end.trials[0])) == (ending, ending is Ending.UNCERTAIN)
+
+
 def test_the_two_commits_that_may_be_next_are_built_ahead() -> None:
     judge = MadeUp(planted((33, 1.3)))
     found(judge)

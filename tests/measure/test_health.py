@@ -17,7 +17,7 @@ from tests.measure.made_up_machine import Notes, OwnClock
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.compare import Verdict
-from hockney.analysis.health.matrices import DEMAND, RATE, UNUSABLE, directed
+from hockney.analysis.health.matrices import DEMAND, RATE, REMEDIES, UNUSABLE, directed
 from hockney.errors import UsageError, notice
 from hockney.measure.check import check
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, remember, round_of
@@ -25,7 +25,7 @@ from hockney.measure.plan import Plan
 from hockney.measure.recorder import Lab, RunOutcome
 from hockney.measure.run import Variant, _refuse_without_interface
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus, RunStatus
-from hockney.results.store import Store
+from hockney.results.store import Store, StoredRun
 from hockney.suites import Limits, load_suite
 from hockney.worker.catalogue import load
 from hockney.worker.hosts import Host
@@ -265,7 +265,7 @@ def test_hosts_without_the_interface_are_left_out_unless_too_few_have_it(monkeyp
         notice.reset(before)
     assert said == [f"n2 cannot be used ({without['n2']}): measuring the other hosts"]
     assert [variant.plan.placement.hosts for variant in measured] == [(Host("n1", 1), Host("n3", 1))]
-    assert measured[0].link == {UNUSABLE: without, DEMAND: "reachable on eth1"}
+    assert measured[0].link == {UNUSABLE: without, DEMAND: "reachable on eth1", REMEDIES: {}}
     with pytest.raises(UsageError, match=r"n2 has no network interface eth1 .*: name one with --interface that all"):
         health("n[1-2]")
 
@@ -322,3 +322,26 @@ def test_a_check_measures_the_hosts_of_a_baseline_again(
     sent = {each.verdict for each in comparison.changes if dict(each.point.options).get("from") == "n3"}
     others = {each.verdict for each in comparison.changes if len({*each.point.hosts} - {"n3"}) == 2}
     assert (verdict in sent, others) == (True, {Verdict.SAME})
+
+
+def test_runs_of_the_last_nights_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many a store has."""
+    slow = {(2, other): 0.88 for other in range(4) if other != 2}
+    for number, rates in enumerate([{}, {}, {}, {}, slow, slow]):
+        store_health(tmp_path / "r.db", 4, rates=rates, started_unix_s=1e9 + number)
+    read: list[int] = []
+
+    def noted(number: int) -> StoredRun:
+        read.append(number)
+        return whole(number)
+
+    monkeypatch.setattr("hockney.measure.health.NIGHTS_MAX", 4)
+    with Store.open(tmp_path / "r.db") as store:
+        monkeypatch.setattr(store, "runs", None)
+        for number in range(1, 6):
+            remember(store, number)
+        whole = store.run
+        monkeypatch.setattr(store, "run", noted)
+        remember(store, 6)
+        assert [stored["host"] for stored in store.run(6).info.facts["worse_hosts"]] == ["n3"]
+    assert {*read} == {2, 3, 4, 5, 6}

@@ -20,6 +20,7 @@ from tests.measure.test_run import Silent
 from tests.shared import Fakes
 
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
+from hockney.analysis.compare.comparison import Entry, Ratios
 from hockney.errors import UsageError
 from hockney.measure import interleave
 from hockney.measure import run as running
@@ -236,7 +237,7 @@ def test_a_slow_side_leaves_the_quick_one_its_warm_up(store: Store, tmp_path: Pa
 
 def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, tmp_path: Path) -> None:
     """Of three: `b` leaves small sizes after two launches, all others after three."""
-    seen: list[interleave.Ratios] = []
+    seen: list[Ratios] = []
     orders: dict[tuple[int, int], list[str]] = {}
 
     def measured(it: Measurement, round_: int, **how: Any) -> Measurement:
@@ -244,7 +245,7 @@ def test_who_is_decided_is_measured_no_more_and_the_others_go_on(store: Store, t
             orders.setdefault((round_, it.point.bytes), []).append(it.point.transport)
         return it
 
-    def decide(ratios: interleave.Ratios) -> list[interleave.Entry]:
+    def decide(ratios: Ratios) -> list[Entry]:
         seen.append({entry: list(values) for entry, values in ratios.items()})
         launches = max(map(len, ratios.values()))
         return [entry for entry in ratios if launches > 2 or (launches == 2 and entry[0] == 1 and entry[1].bytes < 8)]
@@ -271,7 +272,7 @@ def test_a_race_that_was_stopped_goes_on_from_its_launches(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`b` leaves small sizes after two launches. In the fourth one the round of base alone is stored."""
-    looks: list[dict[interleave.Entry, list[float]]] = []
+    looks: list[dict[Entry, list[float]]] = []
     times: list[Point] = []
     rng, is_stopping = random.Random(1), True
     real = Store.write_round
@@ -285,7 +286,7 @@ def test_a_race_that_was_stopped_goes_on_from_its_launches(
         times.append(it.point)
         return replace(it, elapsed_ns=(it.elapsed_ns * rng.uniform(1, 1.2)).round().astype("int64"))
 
-    def decide(known: interleave.Ratios) -> list[interleave.Entry]:
+    def decide(known: Ratios) -> list[Entry]:
         looks.append({entry: list(ratios) for entry, ratios in known.items()})
         launches = max(map(len, known.values()))
         small = [entry for entry in known if launches >= 2 and entry[0] == 1 and entry[1].bytes < 8]
@@ -321,9 +322,9 @@ def test_a_race_that_was_stopped_goes_on_from_its_launches(
 def test_a_variant_may_have_another_option_of_the_pattern(store: Store) -> None:
     base = Plan("test", (Point("shm", "bcast", 2, 8),), limits=Limits(time_s=0.3, launches=2, timeout_s=60))
     chain = replace(base, points=(base.points[0].having("algorithm", "chain"),))
-    looks: list[interleave.Ratios] = []
+    looks: list[Ratios] = []
 
-    def decide(known: interleave.Ratios) -> list[interleave.Entry]:
+    def decide(known: Ratios) -> list[Entry]:
         looks.append(known)
         return [*known]
 
@@ -336,7 +337,7 @@ def test_a_variant_may_have_another_option_of_the_pattern(store: Store) -> None:
 def test_where_nothing_is_decided_the_time_ends_it(store: Store, tmp_path: Path) -> None:
     counts: list[set[int]] = []
 
-    def decide(ratios: interleave.Ratios) -> list[interleave.Entry]:
+    def decide(ratios: Ratios) -> list[Entry]:
         counts.append({*map(len, ratios.values())})
         return []
 

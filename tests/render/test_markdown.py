@@ -27,7 +27,7 @@ from hockney.units import local_time
 @pytest.mark.parametrize(
     ("block", "text"),
     [
-        (Title("Rates", beside="run 1"), "# Rates · run 1\n"),
+        (Title("Rates", end="run 1"), "# Rates · run 1\n"),
         (Title("Rates"), "## Rates\n"),
         (Text("Run `hockney list`, *now*"), "Run `hockney list`, \\*now\\*\n"),
         (Sentence(), "\n"),

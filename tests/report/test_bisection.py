@@ -40,6 +40,13 @@ def test_each_end_has_its_sentence(ending: Ending, candidates: tuple[str, ...], 
     assert [line.split(":")[0].strip() for line in printed if "Jane Doe" in line] == [*candidates]
 
 
+def test_a_comparison_of_too_few_launches_says_how_many_it_takes() -> None:
+    few = Bisection(Ending.UNCERTAIN, (LAST,), launches_needed=13)
+    (said,) = [" ".join(lines) for lines in fit(bisection_document(few, commit_of)) if any(lines)]
+    assert said.startswith("The change is not certain yet: +4.0 % from mid to bad. The comparison had 3 launches, and")
+    assert said.endswith("certainty takes 13: give more --time.")
+
+
 def test_a_long_list_of_candidates_is_cut() -> None:
     names = tuple(f"c{number}" for number in range(25))
     *_, last = fit(bisection_document(Bisection(Ending.BETWEEN, (WHOLE, LAST), names), commit_of))

@@ -195,6 +195,8 @@ def wait_for(condition: Any) -> None:
 def test_the_shell_says_what_to_try() -> None:
     assert welcome("4", ["n3:rate=25Mbit/s", "n4:delay=1ms"]) == (
         "Hosts n[1-4] at 100 Mbit/s, but n3:rate=25Mbit/s n4:delay=1ms. This shell is on n1; exit takes them away.\n"
+        "A cable that was idle lets the bytes of 1 ms pass at once, and 16 kB at least:\n"
+        "a message that is not longer is faster than the cable's rate.\n"
         "Try: ./hockney quick --hosts 'n[1-4]' or ./hockney health --hosts 'n[1-4]'"
     )
     assert welcome("2", []).startswith("Hosts n[1-2] at 100 Mbit/s. This ")

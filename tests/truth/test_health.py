@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import random
+import re
+import shlex
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.shared import killed_at_the_end
+from tests.shared import killed_at_the_end, script
 from tests.truth.bed.bed import Bed, Host, Link
 from tests.truth.conftest import MakeBed
 from tests.truth.planted import (
@@ -25,6 +32,8 @@ from tests.truth.planted import (
 from tests.truth.runs import argv, hockney
 
 from hockney.worker.build import build_worker
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +52,7 @@ def test_a_slow_host_and_a_slow_direction_among_four(four: Bed, tmp_path: Path) 
     code, health_json = health(four, tmp_path / "r.db", "--time", "60s")
     assert named_in(health_json) == {("slow host", "n2", "both"), ("slow link", "n1", "n4", "sending")}
     assert code == 1
+    assert health_json["usual_bytes_per_s"] < RATE_MBIT * 125e3  # the burst of a cable is in no rate
     shown = hockney(four, tmp_path / "r.db", "show", "--tables").stdout
     assert "6 of 6 pairs measured" in shown
     assert "n2 is slow" in shown
@@ -74,6 +84,67 @@ def test_planted_faults_among_eight_are_named(eight: Bed, tmp_path: Path, kind: 
     code, health_json = health_with(eight, planted, tmp_path / "r.db", "--time", "60s")
     assert named_in(health_json) == planted.named
     assert code == code_of(planted)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_the_commands_of_the_guide_work(four: Bed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of docs/hosts.md, in their order, with less time: they end when all is certain. n3 is slow, as there."""
+    page = (ROOT / "docs/hosts.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(console|cron)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = [line for _, block in blocks for line in block.splitlines()]
+    commands = [line.removeprefix("$ ").rpartition("~/hockney && ")[2].replace("2m", "60s") for line in lines]
+    assert len(commands) == 4
+    plant(four, Planted({"n3": Host(RATE_MBIT / 4)}))
+    script(tmp_path / "hockney", f'exec {shlex.quote(sys.executable)} -m hockney "$@"')
+    (tmp_path / "contrib").symlink_to(ROOT / "contrib")
+    (tmp_path / "hosts").write_text("".join(f"{name}\n" for name in four.names))
+    monkeypatch.chdir(tmp_path)
+    known = {**os.environ, "HOCKNEY_STORE": str(tmp_path / "r.db"), "DURATION": "60s"}
+    ended = [four.run("n1", ["sh", "-c", command], limit_s=180, env=known) for command in commands]
+    assert [each.returncode for each in ended] == [0, 1, 1, 1], [each.stderr for each in ended]
+    (drain,) = re.findall(r"^scontrol .*", page, re.MULTILINE)
+    assert "n3 is slow" in ended[1].stdout
+    assert ended[2].stdout == f"{drain}\n"
+    assert (tmp_path / "bad").read_text() == "n3\n"
+    assert "n3 is slow" in ended[3].stdout
+    assert ended[3].stdout.endswith(f"{drain}\n")
+
+
+def test_a_host_without_cpu_time_is_named(four: Bed, tmp_path: Path) -> None:
+    """One whose ssh server, and what that starts, may use 2 % of a CPU; the network is as usual."""
+    plant(four, Planted())
+    with throttled(four, "n3", 0.02):
+        code, health_json = health(four, tmp_path / "r.db", "--time", "20s")
+    (finding,) = health_json["findings"]
+    assert (code, finding["code"], finding["facts"]["host"]) == (1, "throttled host", "n3")
+    assert finding["facts"]["quota_cpus"] == 0.02
+    assert finding["facts"]["held_share"] > 0.1
+
+
+@contextlib.contextmanager
+def throttled(bed: Bed, host: str, cpus: float) -> Iterator[None]:
+    """A cgroup of version 1 or 2 that holds a host's ssh server, and what it starts from now on."""
+    first = Path("/sys/fs/cgroup/cpu")
+    top = first if first.is_dir() else first.parent
+    group = top / f"hockney-{os.getpid()}-{host}"
+    try:
+        group.mkdir()
+        if first.is_dir():
+            (group / "cpu.cfs_quota_us").write_text(f"{100_000 * cpus:.0f}")
+        else:
+            (group / "cpu.max").write_text(f"{100_000 * cpus:.0f} 100000")
+    except OSError as error:
+        pytest.skip(f"cgroups cannot be made here: {error}")
+    try:
+        bed.run(host, ["sh", "-c", f"echo {bed.pid_of(host)} >{group}/cgroup.procs"], check=True)
+        yield
+    finally:
+        bed.run(host, ["sh", "-c", f"echo {bed.pid_of(host)} >{top}/cgroup.procs"])
+        deadline_s = time.monotonic() + 30
+        while (group / "cgroup.procs").read_text() and time.monotonic() < deadline_s:
+            time.sleep(0.1)  # what it has started ends
+        group.rmdir()
 
 
 LIMIT = """

@@ -13,6 +13,7 @@ from tests.shared import Fakes, script
 from hockney.errors import UsageError
 from hockney.worker.hosts import Host, parse_hosts
 from hockney.worker.preflight import RECEIVE_SCRIPT, HostsUnusable, Unusable, copy_worker, preflight
+from hockney.worker.programs import ProgramFailed
 from hockney.worker.starters import Starter
 
 
@@ -73,7 +74,7 @@ def test_an_interface_that_vanishes_while_it_is_read_is_left_out(tmp_path: Path)
 def test_the_other_hosts_are_offered_if_they_have_room_for_two_ranks(
     hosts: str, left: str | None, tmp_path: Path
 ) -> None:
-    error = HostsUnusable({"n9": "no answer"}, parse_hosts(hosts), shell(tmp_path))
+    error = HostsUnusable({"n9": ProgramFailed("no answer")}, parse_hosts(hosts), shell(tmp_path))
     assert error.remedy.partition("; ")[2] == ("" if left is None else f"without them: --hosts {left}")
 
 
@@ -91,8 +92,22 @@ def test_a_worker_is_copied_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(there.parent.iterdir()) == [there]
     with pytest.raises(Unusable, match="what arrived is another file"):
         copy_worker(worker, ["sh", "-c", f"tr a b | sh -c '{RECEIVE_SCRIPT}' sh {tmp_path}/x"])
-    with pytest.raises(Unusable, match="directory"):
+    with pytest.raises(Unusable, match="directory") as unwritable:
         copy_worker(worker, ["sh", "-c", RECEIVE_SCRIPT, "sh", "/proc/none/worker"])
+    with pytest.raises(Unusable, match="route") as unreached:
+        copy_worker(worker, ["sh", "-c", "echo no route >&2; exit 255"])
+    assert unwritable.value.remedy.startswith("let XDG_CACHE_HOME name a folder")
+    assert unreached.value.remedy == ""
+
+
+def test_each_host_has_the_remedy_of_its_own_cause(tmp_path: Path) -> None:
+    """An unwritable cache there is no reason to look for a way to the host."""
+    n2 = Unusable("its cache is read-only", "let XDG_CACHE_HOME name another")
+    causes = {"n2": n2, "n3": ProgramFailed("no answer"), "n4": n2}
+    one, both = (HostsUnusable(each, parse_hosts("n[1-4]:1"), shell(tmp_path)) for each in ({"n2": n2}, causes))
+    assert one.remedy == "let XDG_CACHE_HOME name another; without them: --hosts n[1,3-4]:1"
+    assert both.remedy == "let XDG_CACHE_HOME name another; each must be reachable by `shell HOST` without a password"
+    assert both.remedies == {"n2": n2.remedy, "n4": n2.remedy}
 
 
 def test_a_copied_worker_that_may_not_run_is_named(tmp_path: Path) -> None:
@@ -139,7 +154,7 @@ def test_a_worker_that_others_can_change_is_not_run(place: str, mode: int, tmp_p
     home = tmp_path / "its home"
     worker = script(home / "workers" / "worker", f"echo >>'{tmp_path}/ran'")
     (home / place).chmod(mode)
-    with pytest.raises(HostsUnusable, match=f"here: others can change {home / place}, so its workers are not run: own"):
+    with pytest.raises(HostsUnusable, match=f"here: others can change {home / place}, so its workers are not run; own"):
         preflight([Host("here")], [worker], shell(tmp_path))
     assert not (tmp_path / "ran").exists()
     if place != "workers/worker":
@@ -163,8 +178,10 @@ def test_a_worker_of_another_user_is_not_run(place: str, tmp_path: Path) -> None
 
 
 def test_a_host_of_another_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(HostsUnusable, match=r"here: its CPU is vax, and this host's is \w+: all must be of one kind"):
+    said = r"here: its CPU is vax, and this host's is \w+; measure hosts of one kind"
+    with pytest.raises(HostsUnusable, match=said) as error:
         preflight([Host("here")], [], shell(tmp_path, "echo arch vax\n"))
+    assert "reachable" not in str(error.value)
 
 
 def test_libraries_are_asked_their_versions(tmp_path: Path, fake: Fakes) -> None:

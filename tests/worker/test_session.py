@@ -252,7 +252,7 @@ def test_a_message_too_long_for_mpi_is_unsupported(mpi: Library) -> None:
 def test_a_word_that_would_break_the_line_is_not_sent(word: str) -> None:
     with WorkerSession(job()) as session:
         session.hello()
-        with pytest.raises(UsageError, match="cannot stand in a command"):
+        with pytest.raises(UsageError, match="cannot be a word of a command"):
             session.measure(word)
         assert session.measure("pingpong").verified
 

@@ -35,7 +35,8 @@ _PROBLEMS = {
     *("slower than its parts", "broken scaling law", "slow rank or pair", "slow group", "outliers"),
     *("yielding library", "far above the floor", "identical rows", "kinked scaling law", "two speeds"),
     *("differing hosts", "wrong clock", "unusable host", "stuck host", "stuck link", "silent host"),
-    *("lost carrier", "interface errors", "slower host", "all slower", "below interface", "missed limit"),
+    *("throttled host", "lost carrier", "interface errors", "slower host", "all slower"),
+    *("below interface", "missed limit"),
     *(f"{what} {where}" for what in ("slow", "late", "lossy", "interrupted") for where in ("host", "link", "uplink")),
 }
 

@@ -36,6 +36,9 @@ EARLY = "early"
 """There too: launches ended as soon as their results were certain, so that certainty must hold at every look."""
 TUNE = "tune"
 """In the stored plan of a tune's runs: of what, of which tune, and of which step. A tune goes on as a whole."""
+BISECT = "bisect"
+OF_COMMANDS = (TUNE, BISECT)
+"""Labels of the runs that these commands make: lists leave them out, and `delete --older` takes them."""
 
 
 def same_hosts(plan: Mapping[str, Any], *, slots: bool = False) -> tuple[str, ...]:

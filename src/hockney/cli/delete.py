@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hockney.analysis.repeat import OF_COMMANDS
 from hockney.cli.common import command, complete, duration_option
 from hockney.model import RunStatus
 from hockney.render.json import print_json
@@ -40,10 +41,10 @@ def delete(
 ) -> int:
     """Delete stored runs.
 
-    RUN is a number, a label, `last` or `last~1`. --older and --keep choose runs without a label that no one accepted as
-    a baseline; with both, those that are older and not among the newest. On a terminal, hockney asks before it deletes.
-    A run that is being measured is not deleted. The numbers of deleted runs are not used again, but later runs reuse
-    their space.
+    RUN is a number, a label, `last` or `last~1`. --older and --keep choose runs without a label, and those of tune
+    and bisect, that no one accepted as a baseline; with both, those that are older and not among the newest. On a
+    terminal, hockney asks before it deletes. A run that is being measured is not deleted. The numbers of deleted
+    runs are not used again, but later runs reuse their space.
     """
     with Store.open(store, create=False) as results:
         numbers, runs = {results.find_run(reference) for reference in references}, results.runs()
@@ -73,4 +74,4 @@ def delete(
 def _may_go(run: RunSummary, older_s: float | None) -> bool:
     """Whether a run may be deleted that nobody named."""
     is_old = older_s is None or run.started_unix_s < time.time() - older_s
-    return is_old and run.label is None and not run.accepted and run.status is not RunStatus.RUNNING
+    return is_old and run.label in (None, *OF_COMMANDS) and not run.accepted and run.status is not RunStatus.RUNNING

@@ -87,6 +87,7 @@ def health(
     )
     from hockney.suites import load_suite
     from hockney.worker.catalogue import load
+    from hockney.worker.hosts import current_allocation
     from hockney.worker.points import RunOptions
 
     if output is not None:
@@ -97,7 +98,10 @@ def health(
     limits = load_suite("health").limits(time_s=time_s, timeout_s=timeout_s)
     asked = RunOptions((transport,), placement=read_placement(places), limits=limits)
     if not asked.placement.hosts:
-        raise UsageError(f"name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
+        job, why = current_allocation(), ""
+        if job is not None and len(job.hosts) == 1:
+            why = f"{job} has one host, and health compares several: ask for more ({job.asking}), or "
+        raise UsageError(f"{why}name the hosts, for example: {typed('health', '--hosts', 'n[1-8]')}")
     switches = read_topology(topology, [host.name for host in asked.placement.hosts]) if topology is not None else {}
     if output is not None and output.is_file():
         output.unlink()  # a script must not take the names of an earlier run

@@ -77,7 +77,7 @@ class ProgressDisplay(Display):
             return
         transports = counted(len({point.transport for point in plan.points}), "transport")
         left = f"{len(plan.points) - precise} of its {points}" if precise else points
-        least = "one round of each launch" if limits.launches > 1 else "one round"
+        least = f"one round of each of {limits.launches} launches" if limits.launches > 1 else "one round"
         is_search = plan.deadline_ns is not None
         goal = self.goal or (
             "the highest rate of each is found"

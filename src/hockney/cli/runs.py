@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from hockney.analysis.repeat import OF_COMMANDS
 from hockney.cli.common import command, complete, parse_label, stored_runs
 from hockney.render.json import print_json
 from hockney.render.text import say, show
@@ -26,13 +27,15 @@ from hockney.results.store import RunSummary, Store, default_path
     help="Set the label of a run; '' removes it.",
     shell_complete=complete("run"),
 )
-def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) -> None:
+@click.option("--all", "everything", is_flag=True, help="List those that tune and bisect made, too.")
+def runs(label: tuple[str, str] | None, *, everything: bool, as_json: bool, store: Path | None) -> None:
     """List the runs that are stored.
 
     A run has a number and may have a label. Commands take either, or `last`; `last~1` is the run before the last. A
     label names the newest run that has it, LABEL~1 the one before. The column `points` counts the points that were
     measured, of all that were not skipped. `measured` is the time for measuring, without the pause before a resume;
-    for a killed run, the time until its last stored measurement. With --label nothing is listed.
+    for a killed run, the time until its last stored measurement. Runs that `tune` and `bisect` made, with these labels,
+    are listed with --all. With --label nothing is listed.
     """
     if label is not None:
         reference, name = label[0], parse_label(label[1]) if label[1] else None
@@ -49,7 +52,8 @@ def runs(label: tuple[str, str] | None, *, as_json: bool, store: Path | None) ->
         documents = [_as_json(run) for run in stored]
         print_json("runs", {"store": str(store or default_path()), "runs": documents})
     else:
-        show(runs_document(stored))
+        listed = [run for run in stored if everything or run.label not in OF_COMMANDS]
+        show(runs_document(listed, left_out=len(stored) - len(listed)))
 
 
 def _as_json(run: RunSummary) -> dict[str, object]:

@@ -22,6 +22,7 @@ from hockney.cli.common import (
     transport_option,
 )
 from hockney.errors import ExitCode, UsageError
+from hockney.units import counted
 
 if TYPE_CHECKING:
     from hockney.analysis.tune.files import RuleFiles
@@ -64,7 +65,7 @@ def tune(
     describes the files.
     """
     from hockney.cli.measuring import measuring
-    from hockney.cli.progress import ProgressDisplay
+    from hockney.cli.progress import VerdictDisplay
     from hockney.cli.run_options import find_suite, read_limits, read_options
     from hockney.measure import tune as racing
     from hockney.measure.plan import make_plan
@@ -86,7 +87,8 @@ def tune(
     catalogue = load([transport])
     found = [info.name for info in catalogue.select([transport])]
     if len(found) > 1:
-        raise UsageError(f"{transport} is {', '.join(found[:3])}{', …' * (len(found) > 3)}: tune one library at a time")
+        count = counted(len(found), "library", "libraries")
+        raise UsageError(f"{transport} names {count}: write -t {' or -t '.join(found)}")
     plan = make_plan(suite, replace(asked, limits=read_limits(suite, words)), catalogue)
     contest = racing.contest(plan, catalogue)
     if output is not None:
@@ -97,7 +99,7 @@ def tune(
         else:
             show(contest_document(contest))
         return ExitCode.DONE
-    with measuring("tune", store, catalogue, create=not resume, quiet=quiet, make_display=ProgressDisplay) as lab:
+    with measuring("tune", store, catalogue, create=not resume, quiet=quiet, make_display=VerdictDisplay) as lab:
         tuned = racing.tune(contest, lab, resume=resume)
     code, written = exit_code_of(contest, tuned), str(output) if output is not None else None
     if output is not None and tuned.rules and code != ExitCode.WORSE:

@@ -21,6 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from hockney.analysis.compare.comparison import Entry, Ratios
+from hockney.analysis.repeat import BISECT
 from hockney.errors import HockneyError, UsageError, working
 from hockney.measure import interleave
 from hockney.measure.plan import Plan
@@ -28,7 +30,7 @@ from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.model import PointStatus, RunStatus
 from hockney.stats import Interval
-from hockney.stats.sequence import chance_above, chance_below, interval
+from hockney.stats.sequence import chance_above, chance_below, interval, values_needed
 from hockney.worker.commits import Builder, Repository
 
 ERROR = 0.05  # the chance that any verdict of a search is wrong
@@ -75,11 +77,19 @@ class Ending(enum.Enum):
 
 @dataclass(frozen=True)
 class Bisection:
-    """The end of a search. `candidates`: the commits one of which it is, a bad one first."""
+    """The end of a search. `candidates`: the commits one of which it is, a bad one first.
+
+    `launches_needed`: of a comparison, for a certain verdict on any change.
+    """
 
     ending: Ending
     trials: tuple[Trial, ...]
     candidates: tuple[str, ...] = ()
+    launches_needed: int = 0
+
+    def is_short(self, trial: Trial) -> bool:
+        """Whether a comparison had too few launches for any certain verdict."""
+        return trial.ratio is not None and trial.ratio.n < self.launches_needed
 
 
 Rule = Callable[[Sequence[float]], TrialVerdict | None]
@@ -126,6 +136,7 @@ def search(repository: Repository, good: str, bad: str, judge: CommitJudge) -> B
     """
     most = comparisons_max(len(repository.ranked(bad, [good])))
     error, good_ones, first_bad, left_out = ERROR / most, [good], bad, set[str]()
+    ended = functools.partial(Bisection, launches_needed=values_needed(1, error))
 
     def choose(bad: str, good: Sequence[str]) -> Iterator[str]:
         """The commit to try next, if one is left; the farther away the more are left out here."""
@@ -139,7 +150,7 @@ def search(repository: Repository, good: str, bad: str, judge: CommitJudge) -> B
     if whole.verdict is TrialVerdict.SKIPPED:
         raise HockneyError(f"the good and the bad commit cannot be compared: {whole.reason}")
     if whole.verdict is not TrialVerdict.BAD or whole.ratio is None:
-        return Bisection(Ending.NO_CHANGE if whole.verdict is TrialVerdict.GOOD else Ending.UNCERTAIN, (whole,))
+        return ended(Ending.NO_CHANGE if whole.verdict is TrialVerdict.GOOD else Ending.UNCERTAIN, (whole,))
     trials = [whole]
     while sum(trial.verdict is not TrialVerdict.SKIPPED for trial in trials) < most - 1:
         commit = next(choose(first_bad, good_ones), None)
@@ -155,16 +166,16 @@ def search(repository: Repository, good: str, bad: str, judge: CommitJudge) -> B
             left_out.add(commit)
     others = [commit for commit in repository.ranked(first_bad, good_ones) if commit != first_bad]
     if others:
-        return Bisection(Ending.BETWEEN, tuple(trials), (first_bad, *others))
+        return ended(Ending.BETWEEN, tuple(trials), (first_bad, *others))
     pair = (repository.parent(first_bad, good), first_bad)
     last = whole
     if pair != (good, bad):  # else there is one commit only
         judge.prepare(pair, ())
         trials.append(last := judge(*pair, beyond(whole.ratio.value**QUARTER, error), again=True))
     if last.verdict is TrialVerdict.GOOD:
-        return Bisection(Ending.CONTRADICTED, tuple(trials))
+        return ended(Ending.CONTRADICTED, tuple(trials))
     ending = Ending.FOUND if last.verdict is TrialVerdict.BAD else Ending.BETWEEN
-    return Bisection(ending, tuple(trials), (first_bad,))
+    return ended(ending, tuple(trials), (first_bad,))
 
 
 # ---- comparisons ----------------------------------------------------------------------------------------------------
@@ -222,13 +233,13 @@ class CommitJudge:
         for commit in (base, new):
             why = self.builder.error(commit)
             try:
-                variants += [] if why else [Variant(self.plan_on(self.builder.prefix(commit)))]
+                variants += [] if why else [Variant(self.plan_on(self.builder.prefix(commit)), label=BISECT)]
             except LibraryUnusable as unusable:
                 why = str(unusable)
             if why:
                 return [], (), f"{commit[:10]}: {why}"
 
-        def decide(known: interleave.Ratios) -> Collection[interleave.Entry]:
+        def decide(known: Ratios) -> Collection[Entry]:
             ratios[:] = next(iter(known.values()), ())
             return known if ratios and rule(ratios) else ()
 

@@ -23,8 +23,18 @@ from hockney.analysis.health import died, health_of
 from hockney.analysis.health.absolute import EXPECTED
 from hockney.analysis.health.counters import COUNTERS
 from hockney.analysis.health.faults import SLOW
-from hockney.analysis.health.matrices import DEMAND, RATE, SUITE, UNUSABLE, directed, matrices_of, time_of_rank, usual
-from hockney.analysis.health.nights import NIGHT, WORSE, Night, Worse, night_of, worse_hosts
+from hockney.analysis.health.matrices import (
+    DEMAND,
+    RATE,
+    REMEDIES,
+    SUITE,
+    UNUSABLE,
+    directed,
+    matrices_of,
+    time_of_rank,
+    usual,
+)
+from hockney.analysis.health.nights import NIGHT, NIGHTS_MAX, WORSE, Night, Worse, night_of, worse_hosts
 from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, to_leave_out
 from hockney.analysis.health.topology import SWITCHES
@@ -132,7 +142,7 @@ def measure_health(
             said = "; ".join(f"{name} cannot be used ({cause})" for name, cause in error.causes.items())
             notice.get()(f"{said}: measuring the other hosts")
             unusable |= error.causes
-            link[DEMAND] = error.demand
+            link |= {DEMAND: error.demand, REMEDIES: {**link.get(REMEDIES, {}), **error.remedies}}
             asked = replace(asked, placement=replace(asked.placement, hosts=left))
             continue
         _count(asked, lab, outcome)
@@ -173,28 +183,25 @@ def _count(asked: RunOptions, lab: Lab, outcome: RunOutcome) -> None:
 def remember(store: Store, run_id: int) -> None:
     """Store how each host did in a run, who did better in earlier ones with its label and network, and the verdict."""
     run = Run(store, run_id)
-    now, path = night_of(matrices_of(run)), _path_of(run.info)
+    now = night_of(matrices_of(run))
     earlier = []
-    for summary in store.runs():
-        info = store.run(summary.id).info if summary.suite == SUITE and summary.id != run_id else None
-        if info is not None and _path_of(info) == path:
+    for number in reversed(store.last_runs(SUITE, run.info.label, NIGHTS_MAX + 1)):
+        info = store.run(number).info
+        if number != run_id and _path_of(info) == _path_of(run.info):
             worse = {(each.host, each.way) for each in readable(Worse, info.facts, WORSE)}
             nights = readable(Night, info.facts, NIGHT)
-            earlier += [
-                (info.started_unix_s, night, worse) for night in nights if 2 * len(now.keys() & night) > len(now)
-            ]
-    earlier.sort(key=lambda each: each[0])
+            earlier += [(night, worse) for night in nights if 2 * len(now.keys() & night) > len(now)]
     store.add_to_facts(run_id, NIGHT, now)
-    for found in worse_hosts(now, [(night, worse) for _, night, worse in earlier]):
+    for found in worse_hosts(now, earlier):
         store.add_to_facts(run_id, WORSE, asdict(found))
     result = health_of(Run(store, run_id))
     store.add_to_facts(run_id, VERDICT, {"findings": len(result.findings), "is_clear": result.is_clear})
 
 
 def _path_of(info: RunInfo) -> tuple[object, ...]:
-    """What carries the messages of a run, and its label: with another one a history begins."""
+    """What carries the messages of a run."""
     transports = sorted({*(info.facts.get("traits") or {}).get("transports", ())})
-    return (*transports, info.plan.get("interface"), info.label)
+    return (*transports, info.plan.get("interface"))
 
 
 class _PairsCalibration(Calibration):

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from hockney.analysis.compare.comparison import decided_pairs, launch_ratio, round_ratio
+from hockney.analysis.compare.comparison import Entry, Ratios, decided_pairs, launch_ratio, round_ratio
 from hockney.analysis.repeat import EARLY, INTERLEAVED
 from hockney.errors import UsageError
 from hockney.machine.facts import facts
@@ -38,10 +38,6 @@ from hockney.stats.sequence import values_needed
 from hockney.worker.launch import refuse_overridden
 
 BASE = 0
-Entry = tuple[int, Point]
-"""A variant, by its number (base is 0), at a point, as base names it."""
-Ratios = Mapping[Entry, Sequence[float]]
-"""Of each entry its times over base's, one per launch."""
 Decide = Callable[[Ratios], Collection[Entry]]
 """The entries that need no more measuring; base leaves a point with the last other variant."""
 
@@ -75,7 +71,7 @@ def measure(
 
     def make_sampler(plan: Plan, sides: Sequence[Side], **launch: Any) -> Sampler:
         plan = replace(plan, points=tuple(point for point in plan.points if race.entered[point]))
-        return _RaceSampler(plan, _AllSides(sides, race, [variant.label for variant in common]), **launch)
+        return _RaceSampler(plan, _AllSides(sides, race), **launch)
 
     rest = race.look if decide else None
     if not runs:
@@ -102,9 +98,12 @@ def until_verdicts(margin: float) -> Decide:
 def can_race(variants: Sequence[Variant]) -> bool:
     """Whether the time is enough for as many short launches as make any verdict certain, by an estimate."""
     series, limits = max(len(variant.plan.points) for variant in variants), variants[BASE].plan.limits
-    launches = values_needed(max(1, series))
-    rounds_s = sum(variant.plan.within(launches=launches).first_rounds_s() for variant in variants)
-    return 2 * rounds_s <= limits.time_s  # a launch takes twice its first round
+    return race_s(variants, values_needed(max(1, series))) <= limits.time_s
+
+
+def race_s(variants: Sequence[Variant], launches: int) -> float:
+    """How long this number of short launches of all takes, by an estimate: twice their first rounds."""
+    return 2 * sum(variant.plan.within(launches=launches).first_rounds_s() for variant in variants)
 
 
 def _side(number: int) -> str:
@@ -121,7 +120,7 @@ def _common(variants: Sequence[Variant], *, more_launches: bool) -> tuple[list[M
     listed = [list(dict.fromkeys(point.transport for point in variant.plan.points)) for variant in variants]
     if len({len(transports) for transports in listed}) > 1:
         has = " and ".join(", ".join(names) or "none" for names in listed)
-        raise UsageError(f"{all_} need the same number of transports; they have {has}")
+        raise UsageError(f"{all_} need the same number of transports; they have {has}: name one of these for each")
     names: list[Mapping[str, str]] = [
         {old: new for old, new in zip(listed[BASE], own, strict=True) if old != new} for own in listed
     ]
@@ -222,12 +221,11 @@ class _Race:
 class _AllSides:
     """The sampler's Instrument, which measures on `side`, and its Observer, which reports to all sides of a point."""
 
-    def __init__(self, sides: Sequence[Side], race: _Race, labels: Sequence[str | None]) -> None:
+    def __init__(self, sides: Sequence[Side], race: _Race) -> None:
         self.side = BASE  # after a failure: the side that failed
         self.race = race
         self._recorders = [side.recorder for side in sides]
         self._pools = [side.pool for side in sides]
-        self._labels = labels
         self._side_of: dict[int, int] = {}  # by launch_id
 
     def _point(self, point: Point, side: int) -> Point:
@@ -275,7 +273,7 @@ class _AllSides:
             self.race.leave(BASE, point)
 
     def _name(self, side: int) -> str:
-        return _side(side) if side == BASE or len(self._labels) == 2 else self._labels[side] or f"variant {side}"
+        return _side(side) if side == BASE or len(self._pools) == 2 else f"variant {side}"
 
 
 class _RaceCalibration(Calibration):

@@ -203,10 +203,10 @@ def _ask_hosts(plan: Plan, catalogue: Catalogue) -> list[dict[str, Any]]:
 
 
 class InterfaceMissing(UsageError):
-    """Some hosts do not have the interface of --interface; `causes` and `demand` as of HostsUnusable."""
+    """Some hosts do not have the interface of --interface; `causes`, `demand` and `remedies` as of HostsUnusable."""
 
     def __init__(self, causes: Mapping[str, str], name: str) -> None:
-        self.causes, self.demand = causes, f"reachable on {name}"
+        self.causes, self.demand, self.remedies = causes, f"reachable on {name}", dict[str, str]()
         host, cause = next(iter(causes.items()))
         super().__init__(f"{host} has {cause}: name one with --interface that all hosts have")
 

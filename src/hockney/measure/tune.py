@@ -9,6 +9,7 @@ could reach. Each run is stored with its tune and its step of that, so that a tu
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 import secrets
@@ -33,8 +34,8 @@ from hockney.measure.plan import Plan, refuse_empty
 from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.model import Point, PointStatus, RunStatus
-from hockney.results.store import Store
 from hockney.stats.sequence import VALUES_MIN
+from hockney.units import format_duration_s
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.errors import WorkerError, WorkerTimedOut
 from hockney.worker.launch import Job, launch
@@ -94,12 +95,20 @@ class Contest:
         """Equal for tunes that race the same."""
         return _digest(self.library.id, self.library.name, self.plan.as_json(), self.plan.points, self.choices)
 
-    def go_on(self, store: Store) -> None:
+    def go_on(self, lab: Lab) -> None:
         """Take the runs of the last tune of the same. Raises UsageError if there is none."""
-        links = {run.id: store.run(run.id).info.plan.get(TUNE, [""]) for run in store.runs()}
+        infos = {run.id: lab.store.run(run.id).info for run in lab.store.runs()}
+        links = {run_id: info.plan[TUNE] for run_id, info in infos.items() if TUNE in info.plan}
         same = {run_id: link for run_id, link in links.items() if link[0] == self.key}
         if not same:
-            raise UsageError("no tune with these settings is stored, so there is nothing to resume: leave out --resume")
+            no = "no tune with these settings is stored, so there is nothing to resume: leave out --resume"
+            if not links:
+                raise UsageError(no)
+            then, now = ([*shlex.split(command)] for command in (infos[max(links)].command, lab.command))
+            pairs = itertools.pairwise(then)
+            other = [f"{name} {word}" if name[0] == "-" else word for name, word in pairs if word not in now]
+            had = f"had {', '.join(other)}" if other else "had fewer settings, or another version of the library"
+            raise UsageError(f"{no}, or go on with the last one, which {had}", argv=resumed(then))
         self.id = same[max(same)][1]
         for run_id, (_, tune_id, step) in same.items():
             if tune_id == self.id:
@@ -130,11 +139,11 @@ class Contest:
 
     def variants(self, pattern: str, environments: Iterable[Mapping[str, str]]) -> list[Variant]:
         """Of a race: the default, the choices with their environments, and the references."""
-        plan, found = self.race_plan(pattern), [Variant(self.race_plan(pattern))]
-        found += [Variant(plan, environment) for environment in environments]
+        plan, found = self.race_plan(pattern), [Variant(self.race_plan(pattern), label=TUNE)]
+        found += [Variant(plan, environment, TUNE) for environment in environments]
         for pair in (("algorithm", each.word) for each in self.references[pattern]):
             points = tuple(point.having(*pair) for point in plan.points)
-            found.append(Variant(replace(plan, points=points), having=pair))
+            found.append(Variant(replace(plan, points=points), label=TUNE, having=pair))
         return found
 
     def race_plan(self, pattern: str) -> Plan:
@@ -142,14 +151,13 @@ class Contest:
         plan = replace(self.plan, points=self.points(pattern))
         return plan.within(time_s=self.plan.limits.time_s * (1 - _PROOF) / len(self.choices), launches=VALUES_MIN)
 
-    def doubts(self) -> list[str]:
-        """Of each pattern for whose race the time may be too short, by an estimate, a sentence."""
-        variants = {name: self.variants(name, [{}] * len(self.running(name))) for name in self.choices}
+    def least(self) -> list[Least]:
+        """The launches made in any case: of each pattern's race, and of the proof. Times are estimates."""
+        races = {name: self.variants(name, [{}] * len(self.running(name))) for name in self.choices}
+        proof = [Variant(_with_sizes_between(self.plan).within(time_s=self.plan.limits.time_s * _PROOF))] * 2
         return [
-            f"{name}: the time may be too short for certainty, and {VALUES_MIN} launches are made even if it is over; "
-            "give more --time, or fewer sizes"
-            for name, raced in variants.items()
-            if not interleave.can_race(raced)
+            Least(name, len(raced), interleave.race_s(raced, VALUES_MIN), is_enough=interleave.can_race(raced))
+            for name, raced in [*races.items(), ("the proof", proof)]
         ]
 
     def always(self, pattern: str, choice: Choice) -> RuleFiles:
@@ -161,6 +169,22 @@ class Contest:
 
 
 _NO_GAIN = ((1.0, 1.0, 1.0),)
+
+
+@dataclass(frozen=True)
+class Least:
+    """The launches of a race that are made even if the time is over, and their time. `is_enough`: for any verdict."""
+
+    of: str
+    variants: int
+    time_s: float
+    is_enough: bool
+    launches: int = VALUES_MIN
+
+    def __str__(self) -> str:
+        """`bcast: 7 launches of 12 variants, about 3 min`."""
+        time = format_duration_s(self.time_s)
+        return f"{self.of}: {self.launches} launches of {self.variants} variants, about {time}"
 
 
 @dataclass(frozen=True)
@@ -229,10 +253,12 @@ def tune(contest: Contest, lab: Lab, *, resume: bool = False) -> Tuned:
     StoreError.
     """
     if resume:
-        contest.go_on(lab.store)
+        contest.go_on(lab)
     _leave_out(contest)
-    for text in contest.doubts():
-        notice.get()(text)
+    least = contest.least()
+    if not all(each.is_enough for each in least):
+        every = "; ".join(map(str, least))
+        notice.get()(f"--time may be too short for certainty: give more, or fewer sizes. In any case: {every}")
     races = {pattern: _race(contest, lab, pattern) for pattern in contest.choices}
     rules = _winners(contest, races)
     references = [rule for race in races.values() for rule in rules_of(race.references())]
@@ -240,7 +266,7 @@ def tune(contest: Contest, lab: Lab, *, resume: bool = False) -> Tuned:
         return Tuned([], references=references)
     with kept(contest.files(rules)) as environment:
         plan = _with_sizes_between(contest.plan).within(time_s=contest.plan.limits.time_s * _PROOF, launches=VALUES_MIN)
-        sides = Variant(plan), Variant(plan, environment, "rules")
+        sides = Variant(plan, label=TUNE), Variant(plan, environment, TUNE)
         runs = contest.measure(sides, lab, interleave.until_verdicts(HIDDEN), "proof", rules)
     proof = compare_runs(lab.store, *runs, margin=HIDDEN)
     return Tuned(proved(rules, proof.changes), proof, references)

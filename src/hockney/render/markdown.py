@@ -37,8 +37,8 @@ def markdown(blocks: Iterable[Block]) -> str:
 def _lines(block: Block) -> Iterator[str]:
     """Those of a block; all but points of a list have a blank line above and below."""
     match block:
-        case Title(text=text, beside=beside):
-            yield from ("", f"{'#' if beside else '##'} {_plain(' · '.join(filter(None, (text, beside))))}", "")
+        case Title(text=text, end=end):
+            yield from ("", f"{'#' if end else '##'} {_plain(' · '.join(filter(None, (text, end))))}", "")
         case Text(text=text) | Sentence(text=text):
             yield from ("", _prose(text), "")
         case Item(text=text, head=head):

@@ -91,8 +91,8 @@ def _more_lines(block: More, counts: Counter[str], *, is_cut: bool) -> list[str]
 def _lines(block: Block, *, is_first: bool = False) -> list[str]:
     """The lines of a block; a title has a blank line above unless it is the first block."""
     match block:
-        case Title(text=text, beside=beside):
-            return [""] * (not is_first) + _title(text, beside)
+        case Title(text=text, end=end):
+            return [""] * (not is_first) + _title(text, end)
         case Sentence(text=text):
             return _styled(wrapped(text) if terminal.is_terminal() else [text])
         case Text(text=text, tone=tone, is_cut=is_cut):
@@ -124,11 +124,11 @@ def _all_lines(blocks: Sequence[Block], *, is_first: bool) -> list[str]:
     return [line for number, each in enumerate(blocks) for line in _lines(each, is_first=is_first and not number)]
 
 
-def _title(text: str, beside: str = "") -> list[str]:
-    room = min(line_width(), _WIDTH) - text_width(text + beside)
-    if beside:
-        text = f"{text}{' ' * room}{beside}" if room > 1 else f"{text} · {beside}"
-    return _styled([text] if beside and room > 1 else wrapped(text), "strong")
+def _title(text: str, end: str = "") -> list[str]:
+    room = min(line_width(), _WIDTH) - text_width(text + end)
+    if end:
+        text = f"{text}{' ' * room}{end}" if room > 1 else f"{text} · {end}"
+    return _styled([text] if end and room > 1 else wrapped(text), "strong")
 
 
 def _shortened(text: str) -> str:

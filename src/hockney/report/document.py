@@ -26,10 +26,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Title(Block):
-    """A heading; `beside` is printed at the end of its line."""
+    """A heading; `end` is printed at the end of its line."""
 
     text: str
-    beside: str = ""
+    end: str = ""
 
 
 @dataclass(frozen=True)

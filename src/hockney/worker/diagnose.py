@@ -159,14 +159,14 @@ def waited_for(said: str) -> str:
 def gone_ranks(said: str, ranks: Sequence[Rank]) -> str:
     """`rank 1 on n2 is gone`: the ranks that others lost and that said nothing themselves; empty if there is none."""
     lost = _numbers(_LOST, said) - _numbers(_SPEAKER, said)
-    return told([rank for rank in ranks if rank.rank in lost], ranks, "is gone", "are gone")
+    return said_of([rank for rank in ranks if rank.rank in lost], ranks, "is gone", "are gone")
 
 
 def _numbers(pattern: re.Pattern[str], said: str) -> set[int]:
     return {int(number) for number in pattern.findall(said)}
 
 
-def told(some: Sequence[Rank], ranks: Sequence[Rank], of_one: str, of_many: str) -> str:
+def said_of(some: Sequence[Rank], ranks: Sequence[Rank], of_one: str, of_many: str) -> str:
     """`ranks 0 and 1 on n1 and n2 are not done`; empty for none."""
     return f"{who(some, ranks)} {of_one if len(some) == 1 else of_many}" if some else ""
 

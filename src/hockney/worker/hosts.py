@@ -164,6 +164,15 @@ def _names(text: str) -> list[str]:
 # ---- the hosts that a batch system has given to this job ------------------------------------------------------------
 
 
+_ASKING = {
+    "Flux": "flux batch -N 8",
+    "Slurm": "sbatch -N 8",
+    "PBS": "qsub -l select=8",
+    "LSF": "bsub -n 8 -R 'span[ptile=1]'",
+    "Grid Engine": "qsub -pe NAME 8, for an environment with one slot on each host",
+}
+
+
 @dataclass(frozen=True)
 class Allocation:
     """A job of a batch system and its hosts; a host's slots are its CPUs or tasks, where the batch system says them."""
@@ -171,6 +180,11 @@ class Allocation:
     scheduler: str
     job: str
     hosts: tuple[Host, ...]
+
+    @property
+    def asking(self) -> str:
+        """A command that asks for a job on several hosts."""
+        return _ASKING[self.scheduler]
 
     def __str__(self) -> str:
         """`Slurm job 7`."""

@@ -20,7 +20,7 @@ from hockney.worker.errors import WorkerError
 from hockney.worker.hosts import Host, fold_hosts
 from hockney.worker.libraries import Library, side_by_side
 from hockney.worker.programs import ProgramFailed, answer_of
-from hockney.worker.starters import PAUSE_S, TRIES, Starter, failed_by_chance
+from hockney.worker.starters import NOT_REACHED, PAUSE_S, TRIES, Starter, failed_by_chance
 
 Answer = TypeVar("Answer")
 
@@ -31,31 +31,43 @@ _SHARED, _COUNTERS, _DESCRIBE, _RECEIVE = (
     (_SCRIPTS / f"{name}.sh").read_text(encoding="ascii") for name in ("shared", "counters", "describe", "receive")
 )
 RECEIVE_SCRIPT = _SHARED + _RECEIVE
+_OTHER_FOLDER = "let XDG_CACHE_HOME name a folder that you can write, and run programs in, on every host"
+_NO_LIBRARY = "look for missing libraries there (ldd), or build on the host with the oldest C library"
 
 
 class HostsUnusable(WorkerError):
-    """Some hosts cannot be used, or with `every` none of them; the text names each of `causes`."""
+    """Some hosts cannot be used, or with `every` none of them; the text names each of `causes`.
 
-    def __init__(self, causes: Mapping[str, str], hosts: Sequence[Host], starter: Starter) -> None:
-        self.causes = causes
+    `demand`: the condition for reaching those without one of the `remedies`.
+    """
+
+    def __init__(self, causes: Mapping[str, ProgramFailed], hosts: Sequence[Host], starter: Starter) -> None:
+        self.causes = {name: str(cause) for name, cause in causes.items()}
+        self.remedies = {
+            name: cause.remedy for name, cause in causes.items() if isinstance(cause, Unusable) and cause.remedy
+        }
         self.demand = starter.demand
         self.every = len(causes) == len(hosts)
         by_cause: dict[str, list[str]] = {}
-        for name, cause in causes.items():
+        for name, cause in self.causes.items():
             by_cause.setdefault(cause, []).append(name)
         reasons = "; ".join(f"{listed(names)}: {cause}" for cause, names in by_cause.items())
         if len(by_cause) == 1 and len(hosts) - 1 <= len(causes) > 1:  # it can reach itself
             reasons += " (from here: this host may be the cause)"
         left = [host for host in hosts if host.name not in causes]
         is_enough = len(left) > 1 or any(host.slots != 1 for host in left)  # one rank alone has no partner
-        super().__init__(
-            f"{len(causes)} of {len(hosts)} hosts cannot be used: {reasons}",
-            f"each must be {starter.demand}" + (f"; without them: --hosts {fold_hosts(left)}" if is_enough else ""),
-        )
+        remedies = list(dict.fromkeys(self.remedies.values()))
+        remedies += [f"each must be {starter.demand}"] if len(self.remedies) < len(causes) else []
+        remedies += [f"without them: --hosts {fold_hosts(left)}"] if is_enough else []
+        super().__init__(f"{len(causes)} of {len(hosts)} hosts cannot be used: {reasons}", "; ".join(remedies))
 
 
 class Unusable(ProgramFailed):
-    """Why one host cannot be used, besides a program that fails there."""
+    """Why a host that answers cannot be used, and what helps there."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.remedy = remedy
 
 
 def preflight(
@@ -103,7 +115,7 @@ def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
     """
     # ssh gives up after 4 s
     _, causes = _of_each(hosts, lambda host: _reached(starter.argv(["true"], [host]), 6))
-    return causes if len(causes) < len(hosts) else {}
+    return {host: str(cause) for host, cause in causes.items()} if len(causes) < len(hosts) else {}
 
 
 def _reached(argv: Sequence[str], limit_s: float, *, data: bytes = b"") -> str:
@@ -120,7 +132,7 @@ def _reached(argv: Sequence[str], limit_s: float, *, data: bytes = b"") -> str:
         time.sleep(PAUSE_S)
 
 
-def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[str, Answer], dict[str, str]]:
+def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[str, Answer], dict[str, ProgramFailed]]:
     """The answer of each host, and the causes of those that are unusable."""
 
     def outcome(host: str) -> Answer | ProgramFailed:
@@ -130,7 +142,7 @@ def _of_each(hosts: Sequence[str], ask: Callable[[str], Answer]) -> tuple[dict[s
             return cause
 
     outcomes = dict(zip(hosts, side_by_side(outcome, hosts), strict=True))
-    causes = {host: str(known) for host, known in outcomes.items() if isinstance(known, ProgramFailed)}
+    causes = {host: known for host, known in outcomes.items() if isinstance(known, ProgramFailed)}
     return {host: known for host, known in outcomes.items() if not isinstance(known, ProgramFailed)}, causes
 
 
@@ -138,17 +150,18 @@ def _examine(host: str, command: Sequence[str], starter: Starter, needed: str) -
     """The facts of a host that has the workers, or gets them now. Raises ProgramFailed."""
     known, here = _ask(starter.argv(command, [host])), os.uname().machine
     if known["arch"] != here:
-        raise Unusable(f"its CPU is {known['arch']}, and this host's is {here}: all must be of one kind")
+        raise Unusable(f"its CPU is {known['arch']}, and this host's is {here}", "measure hosts of one kind at a time")
     if known["missing"] and not known["shared"]:
         for worker in known["missing"]:
             copy_worker(Path(worker), starter.argv(["sh", "-c", RECEIVE_SCRIPT, "sh", worker], [host]))
         known = _ask(starter.argv(command, [host]))
     if shared := known["shared"]:
-        raise Unusable(f"others can change {shared}, so its workers are not run: own it, and run chmod go-w {shared}")
+        remedy = f"own it, and run chmod go-w {shared}"
+        raise Unusable(f"others can change {shared}, so its workers are not run", remedy)
     for worker in known["missing"]:
-        raise Unusable(f"the worker {worker} may not run there: is its folder mounted with noexec?")
+        raise Unusable(f"the worker {worker} may not run there: is its folder mounted with noexec?", _OTHER_FOLDER)
     if needed in known["broken"]:
-        raise Unusable(f"the worker {needed} does not run there: {known['broken'][needed]}")
+        raise Unusable(f"the worker {needed} does not run there: {known['broken'][needed]}", _NO_LIBRARY)
     return known
 
 
@@ -159,7 +172,9 @@ def copy_worker(worker: Path, argv: Sequence[str]) -> None:
         if _reached(argv, 60, data=content).split()[:1] != [hashlib.sha256(content).hexdigest()]:
             raise Unusable("what arrived is another file")
     except (OSError, ProgramFailed) as error:
-        raise Unusable(f"the worker {worker} is not there, and cannot be copied: {error}") from error
+        is_reached = isinstance(error, OSError) or error.exit_code not in (None, NOT_REACHED)
+        remedy = _OTHER_FOLDER if is_reached else ""
+        raise Unusable(f"the worker {worker} is not there, and cannot be copied: {error}", remedy) from error
 
 
 def _ask(argv: Sequence[str], script: str = _SHARED + _COUNTERS + _DESCRIBE) -> dict[str, Any]:

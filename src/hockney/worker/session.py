@@ -160,7 +160,7 @@ class WorkerSession:
         """Begin to measure one point: `samples` batches of `batch` repetitions each, after `warmup` repetitions.
 
         The function returned waits for the answer; no other command may come between. The job is ended when `timeout_s`
-        (whole seconds) pass; that shows within 10 s. Raises WorkerRefused (the job goes on), WorkerTimedOut,
+        (whole seconds) pass; that shows within 10 s. Raises WorkerRefused (the job continues), WorkerTimedOut,
         WorkerDied, ProtocolError.
         """
         words = [
@@ -198,7 +198,7 @@ class WorkerSession:
         self.channel.close()
 
     def kill(self) -> bool:
-        """End the job within about 5 s, and return whether nothing of it is left. May be called again.
+        """End the job within about 5 s, and return whether all its processes are gone. May be called again.
 
         Its processes on this host are killed, and its library's shared-memory files removed. Ranks on other hosts end
         by themselves when rank 0 is gone.
@@ -221,7 +221,7 @@ class WorkerSession:
             raise WorkerDied("the worker has ended: its session is over")
         for word in words:
             if not re.fullmatch(r"[!-<>-~]+=[!-~]+", word):
-                raise UsageError(f"'{word}' cannot stand in a command to a worker")
+                raise UsageError(f"'{word}' cannot be a word of a command to a worker")
         self._id += 1
         self._heard_bytes = self.channel.said_bytes
         return self._send(" ".join([verb, *words, f"id={self._id}"]), kind, doing, limit_s)
@@ -341,8 +341,8 @@ class WorkerSession:
     def _late(self, doing: str, limit_s: float) -> WorkerTimedOut:
         said = self.channel.output(self._heard_bytes)
         late, silent = (of(said, self._ranks) for of in (diagnose.late_ranks, diagnose.silent_ranks))
-        why = diagnose.told(late, self._ranks, "is not done", "are not done") or self._reason()
-        who = diagnose.told(silent, self._ranks, "does not answer", "do not answer")
+        why = diagnose.said_of(late, self._ranks, "is not done", "are not done") or self._reason()
+        who = diagnose.said_of(silent, self._ranks, "does not answer", "do not answer")
         waits = diagnose.waited_for(said)
         return WorkerTimedOut(doing, limit_s, why, who, [rank.rank for rank in silent or late], waits)
 
@@ -404,7 +404,7 @@ class WorkerSession:
         self._tried_s = time.monotonic()
 
     def _join_again(self, deadline_s: float) -> bool:
-        """Start again what could not reach its host by chance, if nothing else has failed."""
+        """Start ranks again whose login was refused by accident, if nothing else has failed."""
         took_s = time.monotonic() - self._tried_s
         failed = {number: code for number, code in enumerate(self.channel.joined()) if code}
         self._tries.update([*failed])

@@ -25,7 +25,8 @@ PAUSE_S = 0.2
 LOGINS_MAX = 64
 """How many hosts are logged into at once: more would keep the CPUs of this one so busy that logins time out."""
 _QUICK_S = 2.0  # one that takes longer to fail has met a time limit of its own
-_NOT_REACHED = 255  # the exit code of ssh itself
+NOT_REACHED = 255
+"""The exit code of ssh itself."""
 _BY_CHANCE = re.compile(r"kex_exchange_identification|Connection (?:closed|reset|refused)")
 
 _PLACEHOLDERS = ("ranks", "hosts", "per_host", "worker")
@@ -79,7 +80,7 @@ def failed_by_chance(exit_code: int | None, said: str, took_s: float) -> bool:
 
     One without permission is not tried again: servers lock out who tries too often.
     """
-    return exit_code == _NOT_REACHED and took_s < _QUICK_S and _BY_CHANCE.search(said) is not None
+    return exit_code == NOT_REACHED and took_s < _QUICK_S and _BY_CHANCE.search(said) is not None
 
 
 def find_starter(asked: str, hosts: Sequence[Host], environment: Mapping[str, str]) -> Starter:

@@ -12,6 +12,8 @@ from hockney.analysis.explain import explain
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve
 from hockney.analysis.finding import Detector, Finding, NotChecked, Subject, as_warned
 from hockney.model import Warning_
+from hockney.report.document import Title
+from hockney.report.documents.findings import whole_document
 from hockney.report.findings import cause_of, evidence_of, title_of
 from hockney.results.store import MeasurementSummary, summary_of
 from hockney.stats.fit import Estimate
@@ -32,12 +34,15 @@ def detectors(*codes: str) -> list[Detector]:
 
 
 def test_one_card_stands_for_what_load_explains() -> None:
-    card, *others = explain(reading(curve(), warnings=(BUSY,)), detectors("outliers", "bend", "cache limit")).findings
+    explained = explain(reading(curve(), warnings=(BUSY,)), detectors("outliers", "bend", "cache limit"))
+    card, *others = explained.findings
     assert (card.code, card.fix, card.effect) == ("busy machine", as_warned("Stop them."), 2.0)
     assert card.facts["explained"] == ["outliers (2)", "cache limit (2)"]
     assert title_of(card) == "The machine was busy, which explains 4 findings"
     assert evidence_of(card).startswith(BUSY.cause)
     assert [finding.code for finding in others] == ["bend", "bend"]
+    heads = [title.text for title in whole_document(explained, {}) if isinstance(title, Title)]
+    assert "1 finding" in heads[0]  # the card is none
 
 
 @pytest.mark.parametrize(("kind", "codes"), [("yield", ["outliers"]), ("others", ["bend"])])

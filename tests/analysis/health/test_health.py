@@ -73,6 +73,19 @@ def test_a_slow_host_is_named_wherever_it_is(made: MakeHealth, hosts: int) -> No
             assert health.not_checked == ()
 
 
+@pytest.mark.parametrize(("hosts", "measurements"), [(4, 3), (6, 3), (8, 1)])
+def test_a_slow_host_is_named_after_few_measurements_of_each_pair(
+    made: MakeHealth, hosts: int, measurements: int
+) -> None:
+    """None of which has an interval: together they are enough, and a pair fewer is not."""
+    slow = dict.fromkeys(both(sends(2, hosts)), 0.25)
+    assert named(made(hosts, rates=slow, measurements=measurements)) == [("slow host", "n3", "both")]
+    fewer = made(4, rates=dict.fromkeys(both(sends(2, 4)), 0.25), measurements=2)
+    assert (fewer.findings, [gap.why for gap in fewer.not_checked]) == ((), ["few measurements"])
+    two = [pair for pair in both(sends(2, hosts)) if 0 not in pair]
+    assert made(hosts, rates=dict.fromkeys(two, 0.25), measurements=measurements).findings == ()
+
+
 @pytest.mark.parametrize("hosts", matrix([3, 4, 8], short=[4]))
 def test_a_slow_link_is_named_wherever_it_is(made: MakeHealth, hosts: int) -> None:
     for a, b in itertools.permutations(range(hosts), 2):

@@ -34,8 +34,8 @@ _PROGRAMS = {  # by the package of Debian and Ubuntu that has them
     "procps": ("pkill",),
 }
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
-_BURST_MS = 1  # with a shorter burst, rate is lost whenever the kernel's timer is late
-_BURST_MIN_BYTES = 16_000
+BURST_MS = 1  # with a shorter burst, rate is lost whenever the kernel's timer is late
+BURST_MIN_BYTES = 16_000
 _NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 _NEIGHBOURS_USUAL = 1024
 _FAST_MBIT = 10_000  # of a cable without a rate
@@ -60,7 +60,7 @@ class Host:
 
 def burst_bytes(rate_mbit: float) -> int:
     """The bytes that an idle cable passes at once."""
-    return max(_BURST_MIN_BYTES, round(rate_mbit * _BURST_MS * 125))
+    return max(BURST_MIN_BYTES, round(rate_mbit * BURST_MS * 125))
 
 
 def why_not_here() -> str | None:
@@ -204,6 +204,10 @@ class Bed(PutUp):
             *(() if cpus is None else ("taskset", "--cpu-list", format_cpus(cpus))),
         )
         return [*self._on_switch(), *there, *command]
+
+    def pid_of(self, host: str) -> str:
+        """The process of a host's ssh server, as its hosts see it."""
+        return self._pids[host]
 
     def run(self, host: str, command: Sequence[str], *, limit_s: float = 60, **options: Any) -> Any:
         """The ended process of a command on a host; `options` are subprocess.run's."""

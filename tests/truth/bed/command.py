@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.truth.bed.bed import Bed, Host, why_not_here
+from tests.truth.bed.bed import BURST_MIN_BYTES, BURST_MS, Bed, Host, why_not_here
 
 from hockney.errors import UsageError
 from hockney.machine.files import parse_cpus
@@ -23,6 +23,10 @@ from hockney.units import counted, parse_count, parse_fraction, parse_rate_bytes
 _HOCKNEY = Path(__file__).parents[3] / "hockney"
 _HOSTS_MAX = 250
 _RATE_MBIT = 100.0  # of a cable without another rate: the network is the limit, and not the CPUs that all hosts share
+_BURST = (
+    f"A cable that was idle lets the bytes of {BURST_MS} ms pass at once, and {BURST_MIN_BYTES / 1000:g} kB at least:\n"
+    "a message that is not longer is faster than the cable's rate."
+)
 _EXAMPLES = """examples:
   scripts/try-hosts 4                                          a shell on n1; ssh leads to the others
   scripts/try-hosts 8 n3:rate=25Mbit/s -- ./hockney health --hosts 'n[1-8]'
@@ -35,7 +39,7 @@ def run(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/try-hosts",
         description="Hosts n1, n2, … to try hockney on, made on this machine; needs root, and leaves nothing behind.",
-        epilog=_EXAMPLES,
+        epilog=f"{_BURST}\n\n{_EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("hosts", help=f"how many, up to {_HOSTS_MAX}, each with a cable of {_RATE_MBIT:g} Mbit/s")
@@ -83,11 +87,11 @@ def run_through_interrupts(argv: Sequence[str]) -> int:
 
 
 def welcome(count: str, cables: Sequence[str]) -> str:
-    """Two lines for the user of a shell: the hosts with what is special about them, and commands to try."""
+    """Three lines for the user of a shell: the hosts with what is special about them, and commands to try."""
     every = f"n[1-{count}]" if int(count) > 1 else "n1"
     hosts = f"Hosts {every} at {_RATE_MBIT:g} Mbit/s" + (f", but {' '.join(cables)}" if cables else "")
     tries = " or ".join(f"./hockney {word} --hosts '{every}'" for word in ("quick", "health"))
-    return f"{hosts}. This shell is on n1; exit takes them away.\nTry: {tries}"
+    return f"{hosts}. This shell is on n1; exit takes them away.\n{_BURST}\nTry: {tries}"
 
 
 def read_hosts(count: str, cables: Sequence[str]) -> list[Host]:

@@ -31,6 +31,10 @@ from hockney.stats.shift import LAUNCHES_MIN, Shift, can_decide, shifts
 from hockney.stats.states import is_state
 
 _Launches = Mapping[int, Sequence[float]]  # by number, the medians of a launch's measurements in ns
+Entry = tuple[int, Point]
+"""A variant, by its number (base is 0), at a point, as base names it."""
+Ratios = Mapping[Entry, Sequence[float]]
+"""Of each entry its times over base's, one per launch."""
 Quadruples = Mapping[int, Mapping[int, tuple[list[float], list[float]]]]  # by launch and round, ns of base and of new
 PAIRS_MIN = 6  # launch pairs of two runs measured in alternation, to decide
 MARGIN_OF_PAIRS = 1.01  # the size of the environment alone moves times by some tenths of a per cent

@@ -11,9 +11,9 @@ from hockney.analysis.clocks import READINGS
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health import faults
 from hockney.analysis.health.absolute import below_interfaces, expectations_of
-from hockney.analysis.health.counters import COUNTERS, Counters, counter_findings
+from hockney.analysis.health.counters import COUNTERS, Counters, counter_findings, held_back, with_held_back
 from hockney.analysis.health.differences import differences, wrong_clocks
-from hockney.analysis.health.matrices import DEMAND, LOST, UNUSABLE, Matrices, matrices_of
+from hockney.analysis.health.matrices import DEMAND, LOST, REMEDIES, UNUSABLE, Matrices, matrices_of
 from hockney.analysis.health.nights import ALL, WORSE, Worse
 from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, Stall, blamed
@@ -55,7 +55,8 @@ def health_of(run: Run) -> Health:
     )
     hosts, interface = run.facts.get("hosts", []), run.info.plan.get("interface")
     differing, unsaid = differences(hosts, interface)
-    counted = list(counter_findings(hosts, readable(Counters, run.facts, COUNTERS), interface))
+    after = readable(Counters, run.facts, COUNTERS)
+    counted, held = list(counter_findings(hosts, after, interface)), held_back(hosts, after)
     named = {finding.facts["host"] for finding in counted}
     interrupted = faults.interrupted_parts(known, named, slow)
     lossy = behind_a_switch(known, faults.lossy_parts(known, slow, interrupted), switches)
@@ -74,7 +75,11 @@ def health_of(run: Run) -> Health:
     ]
     located = {"bandwidth": slow, "latency": late, "lost messages": lossy}
     gaps = list(_failures(known, run))  # first: a host may have died
-    gaps += [_unclear(known, what, parts, run.info) for what, parts in located.items() if parts.unclear]
+    gaps += [
+        _unclear(known, what, parts, run.info)
+        for what, parts in located.items()
+        if any(held.keys().isdisjoint(known.hosts[end] for end in pair) for pair in parts.unclear)
+    ]
     gaps += [
         NotChecked(Absence.INSUFFICIENT_DATA, what, *_two_kinds(known, what, parts.fast))
         for what, parts in located.items()
@@ -86,9 +91,8 @@ def health_of(run: Run) -> Health:
     if unsaid:
         gaps.append(NotChecked(Absence.NOT_MEASURED, "differences", UNSAID, {"properties": unsaid}))
     every = by_switch(findings, switches, {*known.hosts, *run.info.plan.get(UNUSABLE, {})})
-    return Health(
-        matrices=known, findings=tuple(sorted(every, key=lambda finding: -finding.effect)), not_checked=tuple(gaps)
-    )
+    ordered = sorted(with_held_back(every, held), key=lambda finding: -finding.effect)
+    return Health(matrices=known, findings=tuple(ordered), not_checked=tuple(gaps))
 
 
 def died(lost: Mapping[str, str]) -> dict[str, str]:
@@ -102,9 +106,10 @@ def _lost(run: Run) -> dict[str, str]:
 
 def _unusable(run: Run) -> Iterator[Finding]:
     plan = run.info.plan
-    fix = Fix("make reachable", facts={"demand": plan[DEMAND]} if plan.get(DEMAND) else {})
+    reach = Fix("make reachable", facts={"demand": plan[DEMAND]} if plan.get(DEMAND) else {})
+    fixes = {host: Fix("make usable", facts={"remedy": text}) for host, text in plan.get(REMEDIES, {}).items()}
     for host, cause in {**plan.get(UNUSABLE, {}), **died(_lost(run))}.items():
-        yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fix, 100.0)
+        yield Finding("unusable host", Subject(), {"host": host, "said": cause}, "", fixes.get(host, reach), 100.0)
 
 
 def _worse(run: Run, named: Collection[str]) -> Iterator[Finding]:

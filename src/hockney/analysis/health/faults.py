@@ -5,7 +5,9 @@ The pairs of hosts that show a fault tell its part: a host if most of its pairs 
 
 from __future__ import annotations
 
+import functools
 import itertools
+import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,7 +20,7 @@ from hockney.analysis.health.matrices import Matrices, Sent
 from hockney.analysis.health.stalls import culprits
 from hockney.analysis.pairs import partners
 from hockney.errors import Fix
-from hockney.stats.interval import order_rank
+from hockney.stats.interval import CONFIDENCE, order_rank
 
 SLOW = 0.85  # of the usual rate: a rate that is certainly below it is a fault
 LOST = 0.001  # of the segments
@@ -57,15 +59,17 @@ class Located:
     fast: tuple[int, ...] = ()
 
 
-def locate(pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None]) -> Located:
+def locate(
+    pairs: Collection[Pair], is_bad: Callable[[Pair], bool | None], times: Callable[[Pair], int] = lambda _: 1
+) -> Located:
     """The parts of a fault. `pairs` are directed; `is_bad` says whether one shows it.
 
-    None: its value does, but its interval is too wide. A host is named if most of the pairs in which it sends, or
-    receives, show the fault, two at least; a link if neither end is named. Hosts that do not show the fault among
-    themselves share an uplink.
+    None: its value does, but its interval is too wide; `times`: how many measurements show it, if all do. A host is
+    named if most of the pairs in which it sends, or receives, show the fault, two at least; a link if neither end
+    is named. Hosts that do not show the fault among themselves share an uplink.
     """
     bad = {pair: is_bad(pair) for pair in pairs}
-    sending, receiving = _named_hosts(bad)
+    sending, receiving = _named_hosts(bad, times)
     left = {pair: is_it for pair, is_it in bad.items() if pair[0] not in sending and pair[1] not in receiving}
     by_way: dict[Way, list[int]] = {"both": [], "sending": [], "receiving": []}
     for host in sorted(sending | receiving):
@@ -102,19 +106,28 @@ def fast_hosts(pairs: Collection[Pair], fast: Collection[Pair]) -> tuple[int, ..
     return tuple(sorted(hosts)) if are_some and len(fast) > max(among / 2, len(pairs) / 10) else ()
 
 
-def _named_hosts(bad: Mapping[Pair, bool | None]) -> tuple[set[int], set[int]]:
+def _named_hosts(bad: Mapping[Pair, bool | None], times: Callable[[Pair], int]) -> tuple[set[int], set[int]]:
     """The hosts that send, and those that receive, most of whose pairs show the fault, without those named before.
 
     The host with the largest part comes first. Where pairs are too imprecise, enough of them must show it for the
-    median over the pairs to do so with 95 % confidence.
+    median over the pairs to do so with 95 % confidence, or all of them, in so many `times` that half of them cannot do
+    so by accident.
     """
     named: tuple[set[int], set[int]] = set(), set()
     pairs_of: defaultdict[tuple[int, int], set[Pair]] = defaultdict(set)
     for pair, end in itertools.product(bad, (0, 1)):
         pairs_of[pair[end], end].add(pair)
     counts = {at: Counter(bad[pair] for pair in pairs) for at, pairs in pairs_of.items()}
+
+    def is_always(at: tuple[int, int]) -> bool:
+        other = 1 - at[1]
+        left = [times(pair) for pair in pairs_of[at] if pair[other] not in named[other]]
+        return _chance_of_half(left) <= 1 - CONFIDENCE
+
     while True:
-        shares = {at: share for at, count in counts.items() if (share := _share(count))}
+        shares = {
+            at: share for at, count in counts.items() if (share := _share(count, functools.partial(is_always, at)))
+        }
         if not shares:
             return named
         host, end = worst = max(shares, key=shares.__getitem__)
@@ -125,13 +138,22 @@ def _named_hosts(bad: Mapping[Pair, bool | None]) -> tuple[set[int], set[int]]:
                 counts[other][bad[pair]] -= 1
 
 
-def _share(count: Mapping[bool | None, int]) -> float:
+def _share(count: Mapping[bool | None, int], is_always: Callable[[], bool]) -> float:
     """The part of a host's pairs that show the fault, if that is most of them, else 0."""
     every, certain = sum(count.values()), count[True]
     suspected = every - count[False]
     rank, _ = order_rank(every)
     is_bad = (certain >= 2 and 2 * certain > every) or (rank > 0 and suspected > every - rank)
-    return suspected / every if is_bad else 0.0
+    return suspected / every if is_bad or (0 < every == suspected and is_always()) else 0.0
+
+
+def _chance_of_half(times: Sequence[int]) -> float:
+    """How likely half of these pairs, whose median is on the other side of a limit, show only values beyond it.
+
+    An upper bound, from the half with the fewest values. 1 for a single pair.
+    """
+    half = (len(times) + 1) // 2
+    return math.comb(len(times), half) * 0.5 ** sum(sorted(times)[:half]) if len(times) > 1 else 1.0
 
 
 # ---- slow, late and lossy parts --------------------------------------------------------------------------------------
@@ -141,16 +163,22 @@ def slow_parts(known: Matrices) -> Located:
     """Where rates are below the usual one. Latency alone costs a flow some of its rate, so late pairs may have half."""
     usual_rate, late = known.usual_bytes_per_s or 0.0, _late_pairs(known)
 
+    def limit_of(pair: Pair) -> float:
+        return (0.5 if pair in late else SLOW) * usual_rate
+
     def is_slow(pair: Pair) -> bool | None:
-        rate, limit = known.bytes_per_s[pair], (0.5 if pair in late else SLOW) * usual_rate
+        rate, limit = known.bytes_per_s[pair], limit_of(pair)
         if rate.value >= limit:
             return False
         return True if rate.high is not None and rate.high < limit else None
 
+    def times_slow(pair: Pair) -> int:
+        return known.bytes_per_s[pair].n if known.most_bytes_per_s[pair] < limit_of(pair) else 0
+
     # Pairs so fast that the usual rate is slow compared with theirs; without an interval the value counts.
     rates = known.bytes_per_s.items()
     fast = [pair for pair, rate in rates if SLOW * (rate.value if rate.low is None else rate.low) > usual_rate]
-    located = _unless_shared(known, locate(known.bytes_per_s, is_slow))
+    located = _unless_shared(known, locate(known.bytes_per_s, is_slow, times_slow))
     return replace(located, fast=fast_hosts(known.bytes_per_s, fast))
 
 

@@ -21,6 +21,7 @@ SUITE = "health"
 UNUSABLE = "unusable_hosts"  # in the stored plan: the cause by host
 LOST = "lost_hosts"  # in the stored facts: a list of causes by host
 DEMAND = "host_demand"  # in the plan: what it takes to reach a host
+REMEDIES = "host_remedies"  # there too: by host, of those that answer, but cannot be used
 _BREAK = 0.03  # of the segments of a measurement
 LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
 
@@ -57,11 +58,12 @@ class Matrices:
     """By pairs of indices in `hosts`, from the first to the second.
 
     `bytes_per_s` and `sent` are those of flows, with all pairs of a round at once; latencies, and those of the fastest
-    messages, are half a round trip of a short message, the same both ways.
+    messages, are half a round trip of a short message, the same both ways. `most_bytes_per_s`: the highest rates.
     """
 
     hosts: tuple[str, ...]
     bytes_per_s: Mapping[Pair, Interval]
+    most_bytes_per_s: Mapping[Pair, float]
     latency_ns: Mapping[Pair, Interval]
     fastest_ns: Mapping[Pair, float]
     sent: Mapping[Pair, Sent]
@@ -126,6 +128,7 @@ def matrices_of(run: Run) -> Matrices:
     return Matrices(
         hosts=hosts,
         bytes_per_s={pair: interval.median(values) for pair, values in rates.items()},
+        most_bytes_per_s={pair: max(values) for pair, values in rates.items()},
         latency_ns=latency_ns | {(b, a): time for (a, b), time in latency_ns.items()},
         fastest_ns=fastest_ns,
         sent=sent,

@@ -18,6 +18,8 @@ from hockney.analysis.health.matrices import Matrices
 
 NIGHT, WORSE = "night", "worse_hosts"  # in the stored facts: Night and Worse, of each run of health
 RUNS_MAX = 16  # that are looked back to
+NIGHTS_MAX = 366
+"""Runs that are read: what has been worse in as many is usual."""
 ALL = ""  # instead of a host: all of them
 _EARLIER_MIN = 3  # runs before the two
 _LOSS, _LOSS_OF_ALL = 0.93, 0.75

@@ -6,6 +6,7 @@ import itertools
 import statistics
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
+from hockney.analysis.compare.comparison import Entry, Ratios
 from hockney.analysis.tune.rules import GAIN_MIN, RaceCell
 from hockney.model import Point
 from hockney.stats.sequence import chance_above, chance_below, interval, wins_needed
@@ -13,7 +14,6 @@ from hockney.worker.settings import DEFAULT, Choice
 
 _ALPHA = 0.05
 _ALIKE = 1.02  # a smaller difference is not worth measuring, nor a second rule
-Ratios = Mapping[tuple[int, Point], Sequence[float]]  # times of the default's, one of each launch, by choice from 1 on
 
 
 class Referee:
@@ -28,12 +28,12 @@ class Referee:
 
     def __init__(self, choices: Sequence[Choice], points: Sequence[Point], references: Sequence[Choice] = ()) -> None:
         self.ratios: Ratios = {}
-        self._choices, self._points, self._left = (*choices, *references), points, set[tuple[int, Point]]()
+        self._choices, self._points, self._left = (*choices, *references), points, set[Entry]()
         self._own, self._foreign = (range(1, len(choices) + 1), range(len(choices) + 1, len(self._choices) + 1))
         self._chance = _ALPHA / max(1, len(points) * len(choices))
         self._chance_of_reference = _ALPHA / max(1, len(points) * len(references))
 
-    def decide(self, ratios: Ratios) -> set[tuple[int, Point]]:
+    def decide(self, ratios: Ratios) -> set[Entry]:
         """The entries that have left."""
         self.ratios = ratios
         for point, values in self._by_point().items():

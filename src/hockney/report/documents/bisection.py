@@ -35,6 +35,12 @@ def _ratio_text(ratio: Interval | None) -> str:
     return interval_text(ratio.estimate, by_factor=not 0.5 < ratio.value < 2)
 
 
+def _launches_text(found: Bisection, trial: Trial) -> str:
+    """`The comparison had 8 launches, and certainty takes 13`."""
+    made = trial.ratio.n if trial.ratio else 0
+    return f"The comparison had {counted(made, 'launch', 'launches')}, and certainty takes {found.launches_needed}"
+
+
 def _runs_text(trial: Trial) -> str:
     return f"runs {' and '.join(map(str, trial.runs))}"
 
@@ -54,6 +60,10 @@ def _blocks(found: Bisection, commit_of: CommitOf) -> Iterator[Block]:
         case Ending.NO_CHANGE:
             within = change_percent(MARGIN).lstrip("+").replace(".0", "")
             yield Sentence(f"There is no change to look for: {bad} takes as long as {good}, within {within}.")
+        case Ending.UNCERTAIN if found.is_short(whole):
+            yield Sentence(
+                f"The change is not certain yet: {change}. {_launches_text(found, whole)}: give more --time."
+            )
         case Ending.UNCERTAIN:
             yield Sentence(f"The change is too uncertain to look for: {change}. Stop other load, or give more --time.")
         case Ending.CONTRADICTED:
@@ -69,9 +79,10 @@ def _blocks(found: Bisection, commit_of: CommitOf) -> Iterator[Block]:
                 "or stayed undecided. The same command tries undecided ones again; more --time decides more."
             )
         case Ending.BETWEEN:
+            few = f" {_launches_text(found, last)}." if found.is_short(last) else ""
             yield Sentence(
                 f"Probably {commit_of(last.new).short} made it {slower} ({change}), but the comparison with the commit "
-                "before it stayed undecided. The same command tries again; more --time decides more."
+                f"before it stayed undecided.{few} The same command tries again; more --time decides more."
             )
         case Ending.FOUND:
             of = "" if last is whole else f", of {change}"
@@ -95,6 +106,7 @@ def bisection_json(found: Bisection, commit_of: CommitOf) -> dict[str, Any]:
         "bad": whole.new,
         "ending": found.ending,
         "candidates": found.candidates,
+        "launches_needed": found.launches_needed,
         "trials": found.trials,
         "commits": [commit_of(each) for each in sorted(named)],
     }

@@ -113,7 +113,7 @@ def strongest_document(explanation: Explanation, names: Mapping[str, str]) -> Do
 def _strongest(explanation: Explanation, names: Mapping[str, str]) -> Iterator[Block]:
     groups = grouped(explanation.findings)
     state = _main_state(explanation)
-    yield _head(explanation, len(groups))
+    yield _head(explanation, groups)
     yield from (Text(note_text(note) + fixed(note.fix)) for note in explanation.notes[:_NOTES_MAX])
     for number, group in enumerate(groups[:_FINDINGS_MAX]):
         yield replace(finding_bullet(group, names, state, is_short=True), priority=number, noun="finding")
@@ -137,7 +137,7 @@ def _oddities(explanation: Explanation) -> Iterator[Block]:
 def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterator[Block]:
     """Every finding on each transport with its sources, fit and layer, and every check that was not made."""
     groups = grouped(explanation.findings)
-    yield _head(explanation, len(groups))
+    yield _head(explanation, groups)
     yield from (Text(note_text(note) + fixed(note.fix)) for note in explanation.notes)
     for group in groups:
         yield finding_bullet(group, names, _main_state(explanation))
@@ -159,9 +159,9 @@ def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterat
     yield from _oddities(explanation) if explanation.oddities else ()
 
 
-def _head(explanation: Explanation, count: int) -> Title:
-    """The heading with the number of findings."""
-    state = _main_state(explanation)
+def _head(explanation: Explanation, groups: Iterable[Sequence[Finding]]) -> Title:
+    """The heading with the number of findings; load of the machine is a reason for their absence."""
+    state, count = _main_state(explanation), sum(group[0].code != "busy machine" for group in groups)
     text = f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}"
     return Title(f"{text}, state {state}" if state else text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hockney.analysis.clusters import Pair
@@ -106,11 +106,20 @@ def health_document(health: Health, run: Run) -> Iterator[Block]:
         yield from _slowest(health, *values)
     count = len(health.findings)
     yield Title(f"Findings: {count}" if count else verdict_text(0, is_clear=health.is_clear).capitalize())
-    yield from (finding_bullet([finding]) for finding in health.findings)
+    yield from map(finding_bullet, _by_fix(health.findings))
     if health.not_checked:
         yield Title("Not checked")
         for gap in health.not_checked:
             yield Item(gap_line(gap))
+
+
+def _by_fix(findings: Iterable[Finding]) -> Iterable[Sequence[Finding]]:
+    """Findings about one host together where one fix is for all, which is then said once."""
+    groups: dict[object, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        is_of_host = finding.fix is not None and "host" in finding.facts and "other" not in finding.facts
+        groups.setdefault((finding.facts["host"], finding.fix) if is_of_host else number, []).append(finding)
+    return groups.values()
 
 
 def _slowest(health: Health, of_rates: PairValues, of_waits: PairValues) -> Iterator[Section]:

@@ -23,15 +23,17 @@ _COLUMNS: dict[Column, Callable[[RunSummary], str]] = {
 }
 
 
-def runs_document(stored: Sequence[RunSummary]) -> Iterator[Block]:
-    """A row for each run."""
+def runs_document(stored: Sequence[RunSummary], left_out: int = 0) -> Iterator[Block]:
+    """A row for each run, and how many of other commands are left out."""
     if stored:
         yield records(_COLUMNS, stored, fits=True)
         accepted = accepted_of(stored)
         if accepted is not None:
             yield Sentence(accepted_sentence(accepted))
-    else:
+    elif not left_out:
         yield Sentence(f"There are no runs yet: {typed('quick')} makes one.")
+    if left_out:
+        yield Sentence(f"Not listed: {counted(left_out, 'run')} of tune and bisect; all: {typed('runs', '--all')}")
 
 
 def verdict_text(findings: int, *, is_clear: bool) -> str:

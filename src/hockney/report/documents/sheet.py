@@ -56,7 +56,7 @@ def sheet_document(
 def _blocks(
     sheet: Sheet, run: Run, missing: Sequence[Missing], findings: Sequence[Finding], *, verbose: bool
 ) -> Iterator[Block]:
-    yield Title(machine_text(run.facts), beside=run.name)
+    yield Title(machine_text(run.facts), end=run.name)
     busy = _busy(sheet)
     if busy is not None:
         what = f"This machine is busy. {busy.cause} Figures are rough."

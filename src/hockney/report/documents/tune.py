@@ -33,10 +33,14 @@ def contest_document(contest: Contest) -> Iterator[Block]:
         yield Sentence(", ".join(choice.name for choice in choices))
         if references := ", ".join(choice.word for choice in contest.references[pattern]):
             yield Sentence(f"References over the library's own messages, which are not written: {references}")
-    points, limits = contest.plan.points, contest.plan.limits
-    share = "two thirds of it for the race, one for the proof"
-    yield Sentence(f"{counted(len(points), 'point')}, about {format_duration_s(limits.time_s)}: {share}.")
-    yield from map(Item, contest.doubts())
+    points, least, time_s = contest.plan.points, contest.least(), contest.plan.limits.time_s
+    least_s = sum(each.time_s for each in least)
+    yield Sentence(
+        f"{counted(len(points), 'point')}, about {format_duration_s(max(time_s, least_s))}: two thirds of --time are "
+        f"for the race, one is for the proof. About {format_duration_s(least_s)} of it is measured in any case:"
+    )
+    for each in least:
+        yield Item(f"{each}{'' if each.is_enough else '; --time may be too short for certainty'}")
 
 
 def proof_text(tuned: Tuned) -> str:
@@ -109,6 +113,7 @@ def tune_json(contest: Contest, tuned: Tuned | None) -> dict[str, Any]:
         "references": {name: [choice.word for choice in known] for name, known in contest.references.items()},
         "points": contest.plan.points,
         "time_s": contest.plan.limits.time_s,
+        "least": [vars(each) for each in contest.least()],
     }
     if tuned is None:
         return found

@@ -30,7 +30,7 @@ def report_document(results: Results, runs: Sequence[Run]) -> Iterator[Block]:
 def _run_blocks(results: Results, run: Run) -> Iterator[Block]:
     material = material_of(results, run, ())
     summary, choices, predictions = summary_of(material), choices_of(material), predictions_of(material)
-    yield Title(summary.machine, beside=run.name)
+    yield Title(summary.machine, end=run.name)
     yield Text(f"{summary.host}, {summary.date}; {'; '.join(f'{word}: {text}' for word, text in summary.facts)}")
     yield from map(Text, summary.verdict)
     yield from [choices] if choices else []

@@ -216,6 +216,13 @@ class Store:
             self._compare(f"a point of run {row['id']}", row["point_ids"], ids[row["id"]])
         return [rows.run_summary(row, self._status(row), of_run[row["id"]]) for row in runs]
 
+    def last_runs(self, suite: str, label: str | None, number: int) -> list[int]:
+        """The numbers of the last runs of a suite with this label, the newest first; no others are read."""
+        query = "SELECT * FROM run WHERE suite = ? AND label IS ? ORDER BY started_unix_s DESC LIMIT ?"
+        with self.snapshot():
+            found, _ = self._rows("run {id}", "store_id", query, suite, label, number)
+        return [row["id"] for row in found]
+
     def _runs(self) -> list[rows.Row]:
         runs, ids = self._rows("run {id}", "store_id", "SELECT * FROM run ORDER BY id")
         stores, _ = self._rows("the list of runs", "id", "SELECT * FROM store")

@@ -81,7 +81,7 @@ typedef struct hk_run {
     uint64_t reps_to_come;
 } hk_run_t;
 
-/* What a point needs on this rank, and what one repetition moves in the whole job. */
+/* The needs of a point on this rank, and the traffic of one repetition in the whole job. */
 typedef struct hk_plan {
     size_t out_bytes, in_bytes, reqs_count, state_bytes;
     uint64_t bytes_per_rep;    /* payload, as the pattern defines its bandwidth */
@@ -111,7 +111,7 @@ typedef struct hk_expected {
     hk_reduction_t reduction;
 } hk_expected_t;
 
-/* A payload that differs from what was sent. */
+/* A payload that differs from the one sent. */
 typedef struct hk_fault {
     int32_t rank, from; /* rank -1: no fault; from HK_FROM_ALL: the block is a sum */
     uint64_t offset;    /* in the message */
@@ -159,12 +159,12 @@ typedef struct hk_pattern {
     /* Sizes are positive multiples of this. Optional: absent means grain_bytes, which is then the usual value. */
     size_t (*grain)(const hk_run_t *run);
 
-    /* Check what the data above cannot express: whether the options suit each other, the transport and the number of
-     * ranks. On false, why[0..len) holds a sentence; otherwise its content is undefined. Rank 0 calls this before
-     * plan. Optional: absent means always true. */
+    /* Check conditions that the data above cannot express: whether the options suit each other, the transport and the
+     * number of ranks. On false, why[0..len) holds a sentence; otherwise its content is undefined. Rank 0 calls this
+     * before plan. Optional: absent means always true. */
     bool (*fits)(const hk_run_t *run, char *why, size_t len);
 
-    /* Sizes of buffers and what a repetition moves. Required. */
+    /* Sizes of buffers and the traffic of a repetition. Required. */
     hk_plan_t (*plan)(const hk_run_t *run);
 
     /* Initialise buffers and state, untimed, before the first repetition; on error nothing is left to undo. on a model
@@ -195,7 +195,7 @@ typedef struct hk_pattern {
     /* Where blocks cannot say what must have arrived: `check` compares after the repetition that is verified, with the
      * seed of its data. False: *fault_p says where. `collect` comes before, on all ranks, and may move data to the rank
      * that checks; all synchronise after it. Optional, both: absent means that `expected` says all, and that every rank
-     * has what it checks. */
+     * has the data that it checks. */
     hk_status_t (*collect)(hk_run_t *run);
     bool (*check)(const hk_run_t *run, uint64_t seed, hk_fault_t *fault_p);
 

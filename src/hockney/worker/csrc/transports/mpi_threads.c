@@ -1,6 +1,6 @@
 /* mpi:threads: a launch that asks for MPI_THREAD_MULTIPLE. A rank that calls from one thread does as over mpi, so that
- * the two show what the level costs. Each thread of a pattern has its own context: on a communicator of its own, on the
- * job's with a tag of its own, or with one tag for all. */
+ * the two show what the level costs. Each thread of a pattern has its own context: on a separate communicator, on the
+ * job's with a separate tag, or with one tag for all. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static const hk_transport_t thread_tables[HK_MATCHES] = {[HK_MATCH_ALL] = THREAD
                                                          [HK_MATCH_ANY_TAG] = THREAD_TABLE(any_tag),
                                                          [HK_MATCH_ANY] = THREAD_TABLE(any)};
 
-/* Intel MPI gives threads separate resources if it knows which communicator is whose; IMB-MT tells it, too. */
+/* Intel MPI gives threads separate resources if it knows the thread of each communicator; IMB-MT names it, too. */
 static void thread_name_comm(MPI_Comm comm, int number)
 {
     MPI_Info info;
