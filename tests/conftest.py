@@ -116,14 +116,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         from hockney.worker.build import Recipe, build_worker
         from hockney.worker.errors import BuildError
-        from hockney.worker.libraries import MPI, SHMEM, find_pvms, find_zmqs
+        from hockney.worker.libraries import MPI, SHMEM, find_ofis, find_pvms, find_ucxs, find_zmqs
 
         of_tests: list[Recipe] = []
         if Path(__file__).with_name("worker").is_dir():  # made-up tests of test_scripts.py have none
             from tests.worker.extra import ADDRESS, EXTRA, THREAD
 
             of_tests += (EXTRA, ADDRESS, THREAD) if config.getoption("--full") else (EXTRA,)
-        libraries = [library.recipe for found in (MPI(), SHMEM(), find_pvms(), find_zmqs()) for library in found[0]]
+        kinds = (MPI, SHMEM, find_pvms, find_ucxs, find_ofis, find_zmqs)
+        libraries = dict.fromkeys(library.recipe for find in kinds for library in find()[0])
         for recipe in (Recipe(), Recipe("sim"), *of_tests, *libraries):
             with contextlib.suppress(BuildError):  # who needs it reports that
                 build_worker(recipe)

@@ -16,6 +16,7 @@ from typing import Any
 from scripts.benchlib.commands import ROOT, large, repeat, start
 from scripts.benchlib.contests import Series, go_round
 from scripts.benchlib.hosts import hosts
+from scripts.benchlib.layers import layers
 from scripts.benchlib.models import models
 from scripts.benchlib.mpi import mpi
 from scripts.benchlib.native import events, loads, null, shm, sockets
@@ -41,6 +42,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "tcp": sockets("tcp"),
     "events": events,
     "mpi": mpi,
+    "layers": layers,
     "loads": loads,
     "reports": reports,
     "osu": osu,

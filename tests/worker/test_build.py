@@ -121,10 +121,13 @@ def test_two_sources_of_one_name_are_both_in(folder: Path, tmp_path: Path) -> No
 
 
 def test_sources_of_families() -> None:
-    names = ("native", "mpi", "pvm", "shmem", "zmq", "sim")
-    native, mpi, pvm, shmem, zmq, sim = (set(map(str, family_sources(name))) for name in names)
+    names = ("native", "mpi", "pvm", "shmem", "sim", "ucx", "ofi", "zmq")
+    native, mpi, pvm, shmem, sim, ucx, ofi, zmq = (set(map(str, family_sources(name))) for name in names)
     everything = {str(path.relative_to(build.SOURCES)) for path in build.SOURCES.rglob("*.c")}
-    assert native | mpi | pvm | shmem | zmq | sim == everything
+    assert native | mpi | pvm | shmem | sim | ucx | ofi | zmq == everything
+    for base, family in (("ucx", ucx), ("ofi", ofi)):
+        assert family - native == {name for name in everything if name.startswith(f"transports/{base}")}
+        assert "local.c" in family
     for base, family in (("mpi", mpi), ("shmem", shmem)):
         of_base = {name for name in everything if name.startswith(f"transports/{base}")}
         assert f"transports/{base}.c" in of_base

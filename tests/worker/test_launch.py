@@ -339,3 +339,17 @@ def test_a_remote_shell_that_cannot_be_read_as_a_command_is_named() -> None:
     assert strange.argv[:3] == ("ssh", "-o", "User={me}")  # no placeholder of ours
     with pytest.raises(LaunchFailed, match='HOCKNEY_RSH=ssh " is no command'):
         launch(placed(JOB, hosts=A_AND_B), environment={"HOCKNEY_RSH": 'ssh "'})
+
+
+def test_a_library_without_a_launcher_starts_as_native_ranks_do() -> None:
+    """On other hosts, too, with its variables and those of the user that set it: a remote shell passes none on."""
+    library = replace(make_library("ofi@tcp-rxm", "local"), environment=(("HOCKNEY_OFI_PROVIDER", "tcp;ofi_rxm"),))
+    environment = {"FI_LOG_LEVEL": "warn", "UCX_TLS": "tcp", "HOCKNEY_RSH": "agent"}
+    here = launch(JOB, library, environment)
+    assert (here.argv, here.environment) == (words(WORKER), {"HOCKNEY_OFI_PROVIDER": "tcp;ofi_rxm"})
+    assert here.settings == ("FI_LOG_LEVEL=warn", "UCX_TLS=tcp")
+    spread = launch(placed(SPREAD, interface="ib0"), library, environment)
+    assert (spread.launcher, spread.needs_token, len(spread.joins)) == ("agent", True, 1)
+    for argv in (spread.argv, *spread.joins):
+        assert argv[-1].startswith("env 'HOCKNEY_OFI_PROVIDER=tcp;ofi_rxm' FI_LOG_LEVEL=warn UCX_TLS=tcp /w -t T -n 3 ")
+        assert "--interface ib0" in argv[-1]

@@ -12,13 +12,13 @@ from tests.worker.test_session import MPIS, SHORT_MPIS, opened, shared_job
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import describe
 from hockney.worker.errors import WorkerRefused
-from hockney.worker.libraries import Library, find_pvms, find_zmqs
+from hockney.worker.libraries import Library, find_ofis, find_pvms, find_ucxs, find_zmqs
 from hockney.worker.session import WorkerSession
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
-PVMS, ZMQS = find_pvms()[0], find_zmqs()[0]
-LIBRARIES: list[Library | None] = [None, *MPIS, *PVMS, *ZMQS]
-SHORT = (None, *SHORT_MPIS, *PVMS, *ZMQS)
+PVMS, UCX, OFI, ZMQS = (find()[0] for find in (find_pvms, find_ucxs, find_ofis, find_zmqs))
+LIBRARIES: list[Library | None] = [None, *MPIS, *PVMS, *UCX, *OFI, *ZMQS]
+SHORT = (None, *SHORT_MPIS, *PVMS, *UCX, *OFI[:1], *ZMQS)
 EVERY = pytest.mark.parametrize(
     ("library", "transport"),
     [
@@ -30,7 +30,7 @@ EVERY = pytest.mark.parametrize(
     ids=lambda value: value if isinstance(value, str) else getattr(value, "id", "native"),
 )
 SIZES = (0, 8, 257, 65_000)
-WITHOUT_PROBE = ("mpi:ready", "udp", "udp:spin")
+WITHOUT_PROBE = ("mpi:ready", "udp", "udp:spin", "ofi", "ofi:write")
 REPETITIONS = 3 * 4
 
 

@@ -48,6 +48,8 @@ FAMILY_SOURCES = {
     "pvm": (*_STARTERS, "pvm_daemon.c", "pvm_hosts.c", *_transports("pvm")),
     "shmem": _transports("shmem"),
     "zmq": (*_STARTERS, *_transports("zmq")),
+    "ucx": (*_STARTERS, *_transports("ucx")),
+    "ofi": (*_STARTERS, *_transports("ofi")),
     "sim": (),  # its own folder has them all
 }
 

@@ -21,7 +21,19 @@ from hockney.model import Limit, PatternTraits, Point, TransportTraits, placed, 
 from hockney.units import RANKS_MAX, parse_count
 from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
-from hockney.worker.libraries import MPI, REPAIR, SHMEM, Found, Library, Missing, find_pvms, find_zmqs, side_by_side
+from hockney.worker.libraries import (
+    MPI,
+    REPAIR,
+    SHMEM,
+    Found,
+    Library,
+    Missing,
+    find_ofis,
+    find_pvms,
+    find_ucxs,
+    find_zmqs,
+    side_by_side,
+)
 from hockney.worker.programs import ProgramFailed, answer_of
 
 if TYPE_CHECKING:
@@ -295,10 +307,12 @@ def matches(word: str, name: str) -> bool:
         return True
     base, library, variant = split_name(name)
     wanted_base, wanted_library, wanted_variant = split_name(word)
+    # The name of a provider may begin with that of another: tcp and tcp-rxm.
+    is_whole = "/" in wanted_library or (base == "ofi" and bool(wanted_library))
     return (
         bool(library)
         and bool(variant) == bool(wanted_variant)  # `mpi:*` is no plain one, as `tcp:*` is not tcp
-        and (library == wanted_library if "/" in wanted_library else library.startswith(wanted_library))
+        and (library == wanted_library if is_whole else library.startswith(wanted_library))
         and fnmatch.fnmatchcase(base, wanted_base)
         and fnmatch.fnmatchcase(variant, wanted_variant)
     )
@@ -310,6 +324,8 @@ _FAMILIES: dict[str, tuple[Callable[[], Found], str, str]] = {
     "shmem": (SHMEM, "OpenSHMEM", "libopenmpi-dev openmpi-bin"),
     "pvm": (find_pvms, "PVM", "pvm pvm-dev"),
     "zmq": (find_zmqs, "ZeroMQ", "libzmq3-dev"),
+    "ucx": (find_ucxs, "UCX", "libucx-dev ucx-utils"),
+    "ofi": (find_ofis, "libfabric", "libfabric-dev libfabric-bin"),
 }
 
 

@@ -87,8 +87,9 @@ def launch(job: Job, library: Library | None = None, environment: Mapping[str, s
     name = _launcher_of(job)
     command = template(job) if name == "template" else LAUNCHERS[name](job)
     more: dict[str, str | None] = {}
-    if job.library.has_launcher:
+    if job.library is not NATIVE and job.library.kind != "pvm":
         command = replace(command, settings=tuple(settings(job.library, environment)))
+    if job.library.has_launcher:
         more = {**_of_slurm(environment), **_of_interface(job), **_of_library(job)}
     elif job.placement.hosts:  # one task starts all ranks of its host, and needs the CPUs of the job there
         more = dict.fromkeys(name for name in _CPUS_OF_A_TASK if name in environment)
@@ -186,8 +187,8 @@ def _mpiexec(job: Job, *options: str, hosts: str = "") -> StartCommand:
 
 
 def local(job: Job) -> StartCommand:
-    """The native worker starts its ranks itself."""
-    return StartCommand("worker", _worker(job))
+    """The worker starts its ranks itself: native ones, and those of UCX and libfabric."""
+    return StartCommand("worker", _worker(job), dict(job.library.environment))
 
 
 def openmpi(job: Job) -> StartCommand:
@@ -240,8 +241,11 @@ def pvm(job: Job) -> StartCommand:
 def ssh(job: Job, *before: str) -> StartCommand:
     """Ranks on several hosts: ssh, or the allocation's way, starts those of each host; all join rank 0.
 
-    `before`: words before the worker's command line.
+    `before`: words before the worker's command line. A remote shell passes no variables on, so a library's are there.
     """
+    if not before and job.library is not NATIVE:
+        of_library = [f"{name}={value}" for name, value in job.library.environment]
+        before = ("env", *of_library, *settings(job.library, job.environment))
     starter = find_starter(job.placement.launcher, job.placement.hosts, job.environment)
     rank_hosts = _rank_hosts(job)
     lines = []

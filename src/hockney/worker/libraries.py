@@ -37,7 +37,7 @@ class Library:
     """One library. `id` names it in transports: `mpi@openmpi-4.1.4`; `name` is for people: `Open MPI 4.1.4`.
 
     `kind` is the name of its launcher in launch.LAUNCHERS, `program` that launcher's executable. `is_wheel`: from a
-    Python environment, whose programs must not see the system's LD_LIBRARY_PATH.
+    Python environment, whose programs must not see the system's LD_LIBRARY_PATH. `environment`: of its jobs.
     """
 
     id: str
@@ -46,6 +46,7 @@ class Library:
     program: Path
     recipe: Recipe
     is_wheel: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
 
     @property
     def has_launcher(self) -> bool:
@@ -331,3 +332,80 @@ def find_zmqs() -> Found:
     version = _header_version(compiler, (), "zmq.h", macros, Probes(cache.default_folder()))
     recipe = Recipe(family="zmq", libraries=("-lzmq",))
     return ((Library(f"zmq@{version}", f"ZeroMQ {version}", "local", Path(), recipe),) if version else ()), ()
+
+
+# ---- UCX and libfabric -----------------------------------------------------------------------------------------------
+
+
+_USUAL_ROOT = Path("/usr")  # compilers look there by themselves
+
+
+def find_ucxs() -> Found:
+    """Every UCX of this machine: those that a program can be built for, and those without a header. Raises nothing."""
+    libraries = []
+    roots, broken = _roots("ucx_info", "ucp/api/ucp_version.h", "libucx-dev")
+    for root in roots:
+        text = _text(root / "include/ucp/api/ucp_version.h")
+        version = ".".join(re.findall(r"^#define UCP_API_M(?:AJOR|INOR)\s+(\d+)", text, re.MULTILINE))
+        recipe = _plain_recipe("ucx", root, "-lucp", "-lucs")
+        libraries.append(Library(f"ucx@{version}", f"UCX {version}", "local", root, recipe))
+    return _named_once(libraries), tuple(broken)
+
+
+def find_ofis() -> Found:
+    """The providers of every libfabric of this machine whose endpoints send messages by tag. Raises nothing.
+
+    Each is a library, by a name that a shell can take: `ofi@tcp-rxm` is the provider tcp;ofi_rxm.
+    """
+    libraries = []
+    roots, broken = _roots("fi_info", "rdma/fabric.h", "libfabric-dev")
+    for root in roots:
+        text = _text(root / "include/rdma/fabric.h")
+        version = ".".join(re.findall(r"^#define FI_M(?:AJOR|INOR)_VERSION\s+(\d+)", text, re.MULTILINE))
+        program, recipe = root / "bin/fi_info", _plain_recipe("ofi", root, "-lfabric")
+        if not os.access(program, os.X_OK):
+            why = "its program fi_info, which names the providers, is not here"
+            broken.append(Missing("ofi", f"{why} (Debian and Ubuntu have it in libfabric-bin)", "install it"))
+            continue
+        try:
+            said = ask([str(program), "-t", "FI_EP_RDM", "-c", "FI_TAGGED"])
+        except CompileFailed as error:
+            broken.append(Missing(str(program), error.reason, REPAIR))
+            continue
+        for provider in dict.fromkeys(re.findall(r"^provider: (\S+)", said, re.MULTILINE)):
+            short = re.sub("[^a-z0-9]+", "-", provider.lower().replace(";ofi_", "-"))
+            name = f"libfabric {version}, {provider}"
+            variables = (("HOCKNEY_OFI_PROVIDER", provider),)
+            libraries.append(Library(f"ofi@{short}", name, "local", program, recipe, environment=variables))
+    return _named_once(libraries), tuple(broken)
+
+
+def _roots(program: str, header: str, package: str) -> tuple[list[Path], list[Missing]]:
+    """The folders with a header in include: those above a program on PATH, where modules put theirs, and /usr.
+
+    A program without a header is missing; the `package` of distributions has it.
+    """
+    folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep)]
+    programs = [path for folder in folders if os.access(path := folder / program, os.X_OK) and folder.is_absolute()]
+    roots = {root.resolve(): None for root in (*(path.parent.parent for path in programs), _USUAL_ROOT)}
+    known = [root for root in roots if (root / "include" / header).is_file()]
+    if known or not programs:
+        return known, []
+    why = f"its header {header} is not here (Debian and Ubuntu have it in {package})"
+    return [], [Missing(str(programs[0]), why, REPAIR)]
+
+
+def _plain_recipe(family: str, root: Path, *libraries: str) -> Recipe:
+    """How a worker is linked with a library without a wrapper."""
+    if root == _USUAL_ROOT:
+        return Recipe(family=family, libraries=libraries)
+    folders = [str(path) for name in ("lib", "lib64") if (path := root / name).is_dir()]
+    where = [word for folder in folders for word in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
+    return Recipe(family=family, flags=(f"-I{root}/include",), libraries=(*where, *libraries))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -45,6 +45,13 @@ def by_sockets(library: str, environment: Mapping[str, str] | None) -> bool | No
     return True if words <= _UCX_OF_SOCKETS and "tcp" in words else None
 
 
+def is_on_ucx(library: str, *, remote: bool = False) -> bool:
+    """Whether all messages are sure to go through UCX: between ranks of one host, or with `remote` of two."""
+    name, carrier = split_library(library)
+    # Other versions of MPICH have shared memory of their own; a device with more words has a choice.
+    return carrier == "ucx" or (carrier == "ch4:ucx" and (remote or name.startswith("MPICH 4.0")))
+
+
 def another_way(library: str, environment: Mapping[str, str] | None) -> str:
     """The device in place of memory, and why: `Open MPI chose ob1:tcp`; empty if there is none."""
     if by_sockets(library, environment) is False:

@@ -173,6 +173,29 @@ def test_the_direct_variants_of_pvm_use_a_unix_domain_socket() -> None:
     assert all(layer.low_ns <= 400 <= layer.high_ns for layer in layers)
 
 
+@pytest.mark.parametrize(
+    ("library", "is_on_ucx"),
+    [
+        ("MPICH 4.0.2 (ch4:ucx)", True),
+        ("Open MPI 5.0.3 (ucx)", True),
+        ("MPICH 4.2.1 (ch4:ucx)", False),  # it has shared memory of its own
+        ("MPICH 4.0.2 (ch4:ucx ofi)", False),
+        ("Open MPI 4.1.4 (ob1:vader:cma tcp)", False),
+    ],
+)
+def test_an_mpi_that_is_sure_to_use_ucx_is_a_layer_on_it(library: str, is_on_ucx: bool) -> None:
+    names = {"shm": 50.0, "ucx@1.13": 110.0, "ucx@1.13:put": 60.0, "mpi@x-1": 150.0}
+    below = {"traits": {"transports": {name: {"below": "shm"} for name in names if name != "shm"}}}
+    curves = [curve(line(time_ns), transport=name) for name, time_ns in names.items()]
+    layers = layers_of(reading(*curves, facts=below, libraries={"mpi@x-1": library}))
+    lower = {layer.upper: (layer.lower, round(layer.added_ns)) for layer in layers}
+    assert lower["ucx@1.13"] == ("shm", 60)
+    assert lower["mpi@x-1"] == (("ucx@1.13", 40) if is_on_ucx else ("shm", 100))
+    other = curve(line(120.0), transport="ucx@1.17")
+    layers = layers_of(reading(*curves, other, facts=below, libraries={"mpi@x-1": library}))
+    assert next(layer.lower for layer in layers if layer.upper == "mpi@x-1") == "shm"  # on which one is not known
+
+
 @pytest.mark.parametrize("hosts", [("here", "here"), ("here", "there")])
 def test_a_library_is_compared_with_tcp_between_hosts_only(tmp_path: Path, hosts: tuple[str, ...]) -> None:
     slower = [replace(one, time_ns=one.time_ns + 400) for one in pingpongs("mpi@x-1")]

@@ -14,6 +14,7 @@ from tests.analysis.explain.smooth import knee
 from hockney.analysis.explain import explain
 from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.finding import Absence, Finding
+from hockney.report.findings import evidence_of
 from hockney.stats.fit import SegmentFit
 
 LONG = [*SIZES, 131072, 262144]
@@ -42,6 +43,30 @@ def test_a_jump_has_its_place_its_height_and_its_documented_cause() -> None:
     assert switch.facts["threshold"] == "btl_vader_eager_limit"
     assert [source.rpartition("/")[2] for source in switch.sources] == ["btl_vader_component.c"]
     assert switch.fix is None
+
+
+@pytest.mark.parametrize(
+    ("transport", "at", "at_of_ucx", "layer"),
+    [
+        ("mpi@mpich-4.0.2", 1024, 1024, "ucx@1.13"),
+        ("mpi@mpich-4.0.2", 1024, 4096, None),  # another place
+        (OPENMPI, 1024, 1024, None),  # not on UCX
+    ],
+)
+def test_a_switch_of_both_layers_belongs_to_the_lower_one(
+    transport: str, at: int, at_of_ucx: int, layer: str | None
+) -> None:
+    sizes = sorted({*SIZES, 1100, 4400})  # its place is then known to an eighth
+    curves = (stepped(at, 1500.0, transport, sizes=sizes), stepped(at_of_ucx, 1500.0, "ucx@1.13", sizes=sizes))
+    of_ucx, of_mpi = sorted(found("protocol switches", reading(*curves, libraries=LIBRARIES)), key=_is_of_mpi)
+    assert {of_ucx.facts["answer"], of_mpi.facts["answer"]} == {"confirmed"}
+    assert (of_mpi.facts.get("layer"), "layer" in of_ucx.facts) == (layer, False)
+    text = "It belongs to the layer below: ucx@1.13 switches there, too."
+    assert (text in evidence_of(of_mpi)) is (layer is not None)
+
+
+def _is_of_mpi(finding: Finding) -> bool:
+    return finding.subject.transport.startswith("mpi")
 
 
 def test_a_jump_downwards_falls() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from hockney.analysis.explain.curve import JobKey, MeasuredCurve, Reading
 from hockney.analysis.pairs import FARTHEST
 from hockney.results.traits import transport_traits
 from hockney.stats.fit import Estimate
+from hockney.worker.mpi_transport import is_on_ucx
 
 LATENCY_BYTES = 8
 """The size whose time is a latency, of the data sheet too."""
@@ -38,11 +39,40 @@ def layers_of(reading: Reading) -> list[Layer]:
     """Every layer of a run, of each job in its state; between hosts, of the pairs of ranks on two of them."""
     states = {curve.job: curve.state for curve in reading.curves}
     remote = (each for each in reading.by_class if each.pair_class == FARTHEST and states.get(each.job) == each.state)
-    return layers_between((*reading.curves, *remote), reading.facts, reading.floors)
+    return layers_between((*reading.curves, *remote), reading.facts, reading.libraries, reading.floors)
+
+
+def carried_by(
+    transport: str, libraries: Mapping[str, str], measured: Collection[str], *, remote: bool = False
+) -> str | None:
+    """The measured transport that carries all messages of an MPI: plain UCX; None if that is not certain.
+
+    `libraries`: how the ranks of each transport name theirs.
+    """
+    on_ucx = transport.startswith("mpi@") and is_on_ucx(libraries.get(transport, ""), remote=remote)
+    ucx = [name for name in measured if name.startswith("ucx@") and ":" not in name] if on_ucx else []
+    return ucx[0] if len(ucx) == 1 else None
+
+
+def below_of(
+    transport: str,
+    facts: Mapping[str, Any],
+    libraries: Mapping[str, str],
+    measured: Collection[str],
+    *,
+    remote: bool = False,
+) -> str | None:
+    """The transport whose cost this one adds to: what carries its messages, else the one it is compared with."""
+    traits = transport_traits(facts, transport)
+    lower = traits.below_remote if remote else traits.below
+    return carried_by(transport, libraries, measured, remote=remote) or lower
 
 
 def layers_between(
-    curves: Iterable[MeasuredCurve], facts: Mapping[str, Any], floors: Mapping[JobKey, Estimate]
+    curves: Iterable[MeasuredCurve],
+    facts: Mapping[str, Any],
+    libraries: Mapping[str, str],
+    floors: Mapping[JobKey, Estimate],
 ) -> list[Layer]:
     """Every layer of the ping-pongs that are not oversubscribed; those between hosts are of that pair class."""
     known = {
@@ -51,12 +81,13 @@ def layers_between(
         if curve.name == "pingpong" and not curve.oversubscribed
     }
     layers: list[Layer] = []
+    measured = {transport for transport, *_ in known}
     for (transport, ranks, state, is_remote), curve in known.items():
-        traits, floor, size = transport_traits(facts, transport), floors.get(curve.job), _size(curve)
+        floor, size = floors.get(curve.job), _size(curve)
         time = curve.at(size) if 0 < size <= 64 else None
         if transport == "shm" and floor is not None and time is not None:
             layers.append(_layer(size, transport, "the floor", state, time, floor, floor.value))
-        lower = traits.below_remote if is_remote else traits.below
+        lower = below_of(transport, facts, libraries, measured, remote=is_remote)
         below = known.get((lower or "", ranks, state, is_remote))
         if lower is not None and below is not None:
             size = _size(curve, below)

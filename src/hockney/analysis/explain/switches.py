@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
+from hockney.analysis.explain.layers import carried_by
 from hockney.analysis.explain.thresholds import Threshold, thresholds_of
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.repeat import same_placement
@@ -39,7 +40,27 @@ def switches(reading: Reading) -> list[Finding] | NotChecked:
     curves = reading.shapes_of(6, "six sizes")
     if isinstance(curves, NotChecked):
         return curves
-    return [finding for curve in curves for finding in _of_curve(curve, reading)]
+    findings = [finding for curve in curves for finding in _of_curve(curve, reading)]
+    return [_with_layer(finding, findings, reading) for finding in findings]
+
+
+def _with_layer(finding: Finding, findings: Sequence[Finding], reading: Reading) -> Finding:
+    """A confirmed switch of an MPI with the `layer` that it belongs to: the one below, if that switches there, too."""
+    about = finding.subject
+    lower = carried_by(about.transport, reading.libraries, {other.subject.transport for other in findings})
+    for other in findings:
+        if other.subject == replace(about, transport=lower or "", sizes_bytes=other.subject.sizes_bytes):
+            if _is_same_switch(finding, other):
+                return replace(finding, facts={**finding.facts, "layer": lower})
+    return finding
+
+
+def _is_same_switch(*findings: Finding) -> bool:
+    """Whether all are confirmed switches that may be at one size."""
+    if not all((each.code, each.facts.get("answer")) == ("protocol switch", "confirmed") for each in findings):
+        return False
+    lows, highs = zip(*(each.subject.sizes_bytes for each in findings), strict=True)
+    return max(lows) < min(highs)
 
 
 def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hockney.analysis.compare.history import History, Track, history_over, machine_of, runs_with
 from hockney.analysis.explain.curve import MeasuredCurve
+from hockney.analysis.explain.layers import below_of
 from hockney.archive import machines, reports
 from hockney.machine.files import rows_of
 from hockney.model import Measurement, Point, PointStatus
@@ -149,8 +150,8 @@ def _parts(
     time = curve.at(size)
     if time is None or material.reading is None:
         return {}
-    traits = transport_traits(material.run.facts, curve.transport)
-    below = curves.get(traits.below or "")
+    traits, libraries = transport_traits(material.run.facts, curve.transport), material.run.libraries
+    below = curves.get(below_of(curve.transport, material.run.facts, libraries, curves) or "")
     if below is not None and below.state == curve.state:
         parts = _parts(material, curves, below, size)
         rest = time.value - sum(parts.values())

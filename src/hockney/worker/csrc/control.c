@@ -107,6 +107,19 @@ static bool is_broken(const hk_control_t *control)
     return control->size > 1 && (control->fds == NULL || control->fds[first] < 0);
 }
 
+/* Waits for others: as poll without a limit. */
+static int await(const hk_control_t *control, struct pollfd *ready, nfds_t count)
+{
+    if (control->progress == NULL) {
+        return poll(ready, count, -1);
+    }
+    int found = 0;
+    while ((found = poll(ready, count, 0)) == 0) {
+        control->progress(control->ctx);
+    }
+    return found;
+}
+
 /* Rank 0's part of a gather. It polls all ranks at once, to notice the death of a rank while others are slow. */
 static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *got_bytes, size_t size_bytes, void *all)
 {
@@ -117,7 +130,7 @@ static hk_status_t collect(hk_control_t *control, struct pollfd *ready, size_t *
         missing += peer != 0;
     }
     while (missing > 0) {
-        if (poll(ready, (nfds_t)control->size, -1) < 0 && errno != EINTR) {
+        if (await(control, ready, (nfds_t)control->size) < 0 && errno != EINTR) {
             return lose(control, 0, HK_ERR_SYSTEM);
         }
         for (int peer = 1; peer < control->size; peer++) {
@@ -183,6 +196,8 @@ static hk_status_t hand_out(hk_control_t *control, const unsigned char *from, si
         return HK_ERR_PEER;
     }
     if (control->rank != 0) {
+        struct pollfd ready = {.fd = control->fds[0], .events = POLLIN};
+        (void)await(control, &ready, 1); /* an error shows in the read */
         const hk_status_t status = hk_read_all(control->fds[0], to, size_bytes);
         return status == HK_OK ? HK_OK : lose(control, 0, status);
     }

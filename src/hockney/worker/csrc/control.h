@@ -11,11 +11,18 @@
 #include "rendezvous.h"
 #include "status.h"
 
+struct hk_ctx;
+
 typedef struct hk_control {
     int rank;
     int size;
     unsigned strangers; /* refused connections without the token */
     int *fds;           /* rank 0: fds[r] connects to rank r; others: fds[0] connects to rank 0 */
+
+    /* Some libraries carry messages only within their calls. What `open` of such a transport sets here is called while
+     * this rank waits for the others, which may need it to finish. NULL: the rank sleeps. */
+    void (*progress)(struct hk_ctx *ctx);
+    struct hk_ctx *ctx;
 } hk_control_t;
 
 /* Rank 0: accept size - 1 ranks that know the token; other connections are refused and counted. Closes the listener.

@@ -1,5 +1,6 @@
 /* cold */
-/* The native family: ranks are processes or threads of this host, or join over TCP from several hosts (remote.c). */
+/* The families without a launcher: ranks are processes or threads of this host, or join over TCP from several hosts
+ * (remote.c). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -205,6 +206,14 @@ int hk_local_start(const hk_args_t *args)
 }
 
 #if defined(HK_FAMILY_NATIVE)
+#define FAMILY "native"
+#elif defined(HK_FAMILY_UCX)
+#define FAMILY "ucx"
+#elif defined(HK_FAMILY_OFI)
+#define FAMILY "ofi"
+#endif
+
+#if defined(FAMILY)
 
 static int start(const hk_args_t *args, int argc, char **argv)
 {
@@ -213,6 +222,6 @@ static int start(const hk_args_t *args, int argc, char **argv)
     return hk_local_start(args);
 }
 
-const hk_family_t hk_family = {.name = "native", .start = start};
+const hk_family_t hk_family = {.name = FAMILY, .start = start};
 
 #endif

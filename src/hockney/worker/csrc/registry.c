@@ -111,6 +111,8 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     PVM(X)                                                                                                             \
     SHMEM(X)                                                                                                           \
     ZMQ(X)                                                                                                             \
+    UCX(X)                                                                                                             \
+    OFI(X)                                                                                                             \
     SIM(X)                                                                                                             \
     EXTRA(X)
 
@@ -189,6 +191,18 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
 #define ZMQ(X) X(zmq) X(zmq_tcp) X(zmq_inproc) X(zmq_push) X(zmq_push_tcp)
 #else
 #define ZMQ(X)
+#endif
+
+#if defined(HK_FAMILY_UCX)
+#define UCX(X) X(ucx) X(ucx_am) X(ucx_put)
+#else
+#define UCX(X)
+#endif
+
+#if defined(HK_FAMILY_OFI)
+#define OFI(X) X(ofi) X(ofi_write)
+#else
+#define OFI(X)
 #endif
 
 #if defined(HK_FAMILY_SIM)

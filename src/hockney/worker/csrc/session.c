@@ -173,14 +173,18 @@ static hk_status_t carry_out(session_t *session, const hk_command_t *command)
 static hk_status_t serve(session_t *session)
 {
     hk_command_t command;
+    hk_control_t *control = session->bench.control;
+    void (*const progress)(hk_ctx_t *) = control->progress;
     do {
+        control->progress = NULL; /* all ranks have finished: this one sleeps until there is a command */
         if (session->job->rank == 0) {
             hk_next_command(&session->lines, session->bench.ctx, session->bench.ranks_here, &command);
             if (command.verb == HK_VERB_QUIT && command.id == 0) { /* its input has ended */
                 hk_watch_give_way(session->bench.watch);
             }
         }
-        HK_TRY(hk_control_broadcast(session->bench.control, &command, sizeof command));
+        HK_TRY(hk_control_broadcast(control, &command, sizeof command));
+        control->progress = progress;
         HK_TRY(carry_out(session, &command));
     } while (command.verb != HK_VERB_QUIT);
     if (session->job->rank == 0) {

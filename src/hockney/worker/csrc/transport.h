@@ -240,7 +240,8 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     void (*release)(void *shared);
 
     /* Join the job, on every rank. The context keeps tp, job->rank and job->size in its first member. On error nothing
-     * stays open and *ctx_p is unchanged. Required. */
+     * stays open and *ctx_p is unchanged. A library that carries messages only within its calls sets `progress` of
+     * job->control. Required. */
     hk_status_t (*open)(const struct hk_transport *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 
     /* Leave the job. Every rank calls it. Required. */
@@ -373,7 +374,7 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     /* ---- collectives (collective.h) --------------------------------------------------------------------------- */
 
     /* All ranks wait for each other; also completes this rank's puts. Untimed between samples, too. Optional: absent
-     * means that messages are used. */
+     * means that messages are used, after quiet. */
     hk_status_t (*barrier)(hk_ctx_t *ctx);
 
     /* Whether the transport's own implementation can do this call; if not, why[0..len) holds what it lacks, to
