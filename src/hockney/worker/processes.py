@@ -25,8 +25,8 @@ import psutil
 MARK = "HOCKNEY_JOB"
 """The environment variable that says which job a process belongs to."""
 
-# MPICH; Open MPI 4 and 5.
-_SHARED_MEMORY = re.compile(r"/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.)[^/ ]+$", re.MULTILINE)
+# MPICH; Open MPI 4 and 5; libfabric.
+_SHARED_MEMORY = re.compile(r"/dev/shm/(?:mpich_shm_|vader_segment\.|sm_segment\.|\d+:\d+:)[^/ ]+$", re.MULTILINE)
 
 
 def cpu_time_s() -> float:

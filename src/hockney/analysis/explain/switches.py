@@ -49,9 +49,9 @@ def _with_layer(finding: Finding, findings: Sequence[Finding], reading: Reading)
     about = finding.subject
     lower = carried_by(about.transport, reading.libraries, {other.subject.transport for other in findings})
     for other in findings:
-        if other.subject == replace(about, transport=lower or "", sizes_bytes=other.subject.sizes_bytes):
-            if _is_same_switch(finding, other):
-                return replace(finding, facts={**finding.facts, "layer": lower})
+        of_lower = replace(about, transport=lower or "", sizes_bytes=other.subject.sizes_bytes)
+        if other.subject == of_lower and _is_same_switch(finding, other):
+            return replace(finding, facts={**finding.facts, "layer": lower})
     return finding
 
 

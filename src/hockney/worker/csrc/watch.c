@@ -1,6 +1,7 @@
 /* cold */
 #include "watch.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -146,15 +147,18 @@ void hk_watch_done(hk_watch_t *watch, bool is_done)
     watch->is_done = is_done;
 }
 
-/* Here MPICH's. The file is this job's: this process maps it. */
+/* Here MPICH's and libfabric's, whose names begin with the number of a process. The file is this job's: this process
+ * maps it. */
 void hk_remove_shared_memory(void)
 {
-    static const char start[] = "/dev/shm/mpich_shm_";
+    static const char folder[] = "/dev/shm/", start[] = "mpich_shm_";
+    const size_t folder_len = sizeof folder - 1;
     char line[512];
     FILE *maps = fopen("/proc/self/maps", "re");
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         char *path = strchr(line, '/');
-        if (path != NULL && strncmp(path, start, sizeof start - 1) == 0) {
+        if (path != NULL && strncmp(path, folder, folder_len) == 0 &&
+            (strncmp(path + folder_len, start, sizeof start - 1) == 0 || isdigit((unsigned char)path[folder_len]))) {
             path[strcspn(path, " \n")] = '\0'; /* " (deleted)" follows the name of one that is gone */
             (void)unlink(path);
         }
