@@ -163,6 +163,7 @@ def test_every_pattern_in_every_size(name: str, ranks: int) -> None:
             for size in (8, 5000, 300_000):
                 answer = session.measure(pattern, bytes=size, samples=3, timeout_s=60, options=[("window", "64")])
                 assert answer.verified, (pattern, size)
+        assert session.measure("oneway", bytes=8, samples=3, timeout_s=60, options=[("window", "1024")]).verified
         for until in ("acked", "sent"):
             assert session.measure("oneway", bytes=300_000, samples=4, options=[("until", until)]).verified
         session.close()

@@ -347,9 +347,24 @@ def find_ucxs() -> Found:
     for root in roots:
         text = _text(root / "include/ucp/api/ucp_version.h")
         version = ".".join(re.findall(r"^#define UCP_API_M(?:AJOR|INOR)\s+(\d+)", text, re.MULTILINE))
-        recipe = _plain_recipe("ucx", root, "-lucp", "-lucs")
-        libraries.append(Library(f"ucx@{version}", f"UCX {version}", "local", root, recipe))
+        recipe, over = _plain_recipe("ucx", root, "-lucp", "-lucs"), _transports_of(root / "bin/ucx_info")
+        libraries.append(Library(f"ucx@{version}", f"UCX {version}{over}", "local", root, recipe))
     return _named_once(libraries), tuple(broken)
+
+
+def _transports_of(program: Path) -> str:
+    """` over tcp, sysv, cma`: what UCX can use here, as its program says; empty if that is unknown."""
+    probes = Probes(cache.default_folder())
+    key = ["ucx_info", str(program), *(f"{name}={os.environ.get(name)}" for name in ("UCX_TLS", "UCX_NET_DEVICES"))]
+    answer = probes.get(key, "said") if program.exists() else {"said": ""}
+    if answer is None:
+        try:
+            answer = {"said": ask([str(program), "-d"])}
+        except CompileFailed:
+            return ""
+        probes.put(key, answer, [str(program)])
+    names = dict.fromkeys(re.findall(r"^#\s+Transport: (\w+)$", answer["said"], re.MULTILINE))
+    return f" over {', '.join(names)}" if names else ""
 
 
 def find_ofis() -> Found:
