@@ -66,11 +66,8 @@ static hk_status_t ofi_open(const hk_transport_t *tp, const hk_job_t *job, hk_ct
 }
 
 const hk_transport_t hk_transport_ofi = {
-    HK_OFI_SHARED,
-    .caps = HK_OFI_CAPS,
-    .name = "ofi",
-    .summary = "messages by tag (fi_tsend, fi_tinject)",
-    .open = ofi_open,
-    .alloc = hk_private_alloc,
+    HK_OFI_SHARED,           .caps = HK_OFI_CAPS,
+    .name = "ofi",           .summary = "messages by tag (fi_tsend, fi_tinject)",
+    .open = ofi_open,        .alloc = hk_private_alloc,
     .free = hk_private_free,
 };

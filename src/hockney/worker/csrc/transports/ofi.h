@@ -43,7 +43,8 @@ typedef struct hk_ofi_req {
 
 _Static_assert(sizeof(hk_ofi_req_t) <= sizeof(hk_req_t), "ofi: a request does not fit hk_req_t");
 
-/* ofi_open.c. A context of ctx_bytes, zero after the common part, on all ranks or on none. `caps`: besides FI_TAGGED. */
+/* ofi_open.c. A context of ctx_bytes, zero after the common part, on all ranks or on none. `caps`: besides FI_TAGGED.
+ */
 hk_status_t hk_ofi_open(const hk_transport_t *tp, const hk_job_t *job, size_t ctx_bytes, uint64_t caps,
                         hk_ctx_t **ctx_p);
 void hk_ofi_close(hk_ctx_t *ctx);

@@ -71,7 +71,8 @@ static hk_status_t ofi_find_provider(hk_ofi_t *ofi, const hk_job_t *job, uint64_
 {
     const char *provider = getenv(OFI_VARIABLE);
     if (provider == NULL || provider[0] == '\0') {
-        return hk_fail(HK_ERR_ARGUMENT, job->rank, "ofi: " OFI_VARIABLE " must name a provider, such as shm or tcp;ofi_rxm");
+        return hk_fail(HK_ERR_ARGUMENT, job->rank,
+                       "ofi: " OFI_VARIABLE " must name a provider, such as shm or tcp;ofi_rxm");
     }
     const uint32_t version = FI_VERSION(1, 9);
     char host[64] = "";
@@ -105,11 +106,11 @@ static hk_status_t ofi_find_provider(hk_ofi_t *ofi, const hk_job_t *job, uint64_
 /* ---- the endpoint ------------------------------------------------------------------------------------------------ */
 
 /* A step of opening, with the name of its call in the message. */
-#define OFI_STEP(call, ...)                                                                                                \
+#define OFI_STEP(call, ...)                                                                                            \
     do {                                                                                                               \
         const int step_code = call(__VA_ARGS__);                                                                       \
         if (step_code != 0) {                                                                                          \
-            return hk_fail(HK_ERR_SYSTEM, ofi->base.rank, "%s: the provider %s does not start: " #call ": %s",          \
+            return hk_fail(HK_ERR_SYSTEM, ofi->base.rank, "%s: the provider %s does not start: " #call ": %s",         \
                            ofi->base.tp->name, ofi->info->fabric_attr->prov_name, fi_strerror(-step_code));            \
         }                                                                                                              \
     } while (0)
@@ -130,7 +131,7 @@ static hk_status_t ofi_make_endpoint(hk_ofi_t *ofi)
     return HK_OK;
 }
 
-#define OFI_CLOSE(object)                                                                                                  \
+#define OFI_CLOSE(object)                                                                                              \
     do {                                                                                                               \
         if ((object) != NULL) {                                                                                        \
             (void)fi_close(&(object)->fid);                                                                            \
@@ -225,8 +226,8 @@ hk_status_t hk_ofi_open(const hk_transport_t *tp, const hk_job_t *job, size_t ct
         return joined;
     }
     const uint32_t version = fi_version();
-    (void)snprintf(ofi->library, sizeof ofi->library, "libfabric %u.%u %s (%s)", FI_MAJOR(version),
-                   FI_MINOR(version), ofi->info->fabric_attr->prov_name, ofi->info->domain_attr->name);
+    (void)snprintf(ofi->library, sizeof ofi->library, "libfabric %u.%u %s (%s)", FI_MAJOR(version), FI_MINOR(version),
+                   ofi->info->fabric_attr->prov_name, ofi->info->domain_attr->name);
     *ctx_p = &ofi->base;
     return HK_OK;
 }

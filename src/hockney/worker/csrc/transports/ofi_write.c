@@ -82,7 +82,7 @@ static void write_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
 
 static inline hk_status_t write_begin_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes,
-                                    hk_ofi_req_t *req)
+                                          hk_ofi_req_t *req)
 {
     hk_ofi_t *ofi = hk_ofi_of(ctx);
     const hk_region_t *region = hk_region_at(&write_of(ctx)->regions, remote);
@@ -95,7 +95,7 @@ static inline hk_status_t write_begin_put(hk_ctx_t *ctx, int peer, void *remote,
 }
 
 static inline hk_status_t write_begin_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes,
-                                    hk_ofi_req_t *req)
+                                          hk_ofi_req_t *req)
 {
     hk_ofi_t *ofi = hk_ofi_of(ctx);
     const hk_region_t *region = hk_region_at(&write_of(ctx)->regions, remote);

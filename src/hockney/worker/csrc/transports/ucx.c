@@ -18,7 +18,8 @@ static inline ucs_status_ptr_t ucx_start_send(hk_ctx_t *ctx, int peer, int tag, 
     return ucp_tag_send_nbx(hk_ucx_of(ctx)->ep[peer], buf, size_bytes, ucx_tag(ctx->rank, tag), &hk_ucx_plain);
 }
 
-static inline ucs_status_ptr_t ucx_start_receive(hk_ctx_t *ctx, ucp_tag_t tag, ucp_tag_t mask, void *buf, size_t size_bytes)
+static inline ucs_status_ptr_t ucx_start_receive(hk_ctx_t *ctx, ucp_tag_t tag, ucp_tag_t mask, void *buf,
+                                                 size_t size_bytes)
 {
     return ucp_tag_recv_nbx(hk_ucx_of(ctx)->worker, buf, size_bytes, tag, mask, &hk_ucx_plain);
 }
@@ -42,7 +43,8 @@ hk_status_t hk_ucx_send(hk_ctx_t *ctx, int peer, const void *buf, size_t size_by
 
 hk_status_t hk_ucx_recv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes)
 {
-    return hk_ucx_finish(ctx, "ucp_tag_recv_nbx", ucx_start_receive(ctx, ucx_tag(peer, 0), UCX_ALL_BITS, buf, size_bytes));
+    return hk_ucx_finish(ctx, "ucp_tag_recv_nbx",
+                         ucx_start_receive(ctx, ucx_tag(peer, 0), UCX_ALL_BITS, buf, size_bytes));
 }
 
 hk_status_t hk_ucx_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)

@@ -75,10 +75,9 @@ hk_status_t hk_ucx_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t size_b
 hk_status_t hk_ucx_irecv(hk_ctx_t *ctx, int peer, void *buf, size_t size_bytes, hk_req_t *req);
 hk_status_t hk_ucx_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count);
 
-#define HK_UCX_CAPS                                                                                                    \
-    (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE)
+#define HK_UCX_CAPS (HK_CAP_SEND | HK_CAP_NONBLOCKING | HK_CAP_PAYLOAD | HK_CAP_SPINS | HK_CAP_HOSTS | HK_CAP_PROBE)
 #define HK_UCX_SHARED                                                                                                  \
-    .carrier = HK_CARRIER_LIBRARY, .below = "shm", .below_remote = "tcp", .library = hk_ucx_library,                  \
+    .carrier = HK_CARRIER_LIBRARY, .below = "shm", .below_remote = "tcp", .library = hk_ucx_library,                   \
     .now_ns = hk_real_now_ns, .compute = hk_real_compute
 #define HK_UCX_MESSAGES                                                                                                \
     .send = hk_ucx_send, .recv = hk_ucx_recv, .probe = hk_ucx_probe, .isend = hk_ucx_isend, .irecv = hk_ucx_irecv,     \

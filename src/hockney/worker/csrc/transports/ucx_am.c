@@ -119,7 +119,7 @@ static inline void am_take(am_req_t *req, const void *data)
 
 /* UCX calls it within ucp_worker_progress. UCS_INPROGRESS: it keeps the data for us. */
 static ucs_status_t am_arrive(void *argument, const void *head, size_t head_bytes, void *data, size_t size_bytes,
-                           const ucp_am_recv_param_t *param)
+                              const ucp_am_recv_param_t *param)
 {
     am_ctx_t *am = argument;
     am_head_t from;
@@ -264,8 +264,8 @@ static hk_status_t am_prepare(hk_ctx_t *ctx)
         return hk_fail(HK_ERR_MEMORY, ctx->rank, "ucx:am: no memory for messages of %d ranks", ctx->size);
     }
     const ucp_am_handler_param_t param = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
-                      UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
         .id = AM_ID,
         .flags = UCP_AM_FLAG_WHOLE_MSG,
         .cb = am_arrive,

@@ -12,9 +12,9 @@ enum { UCX_NAMES_MAX = 128 };
 hk_status_t hk_ucx_failed(int rank, const char *call, ucs_status_t status)
 {
     const bool is_gone = status == UCS_ERR_CONNECTION_RESET || status == UCS_ERR_ENDPOINT_TIMEOUT;
-    return hk_fail(is_gone                          ? HK_ERR_PEER
-                   : status == UCS_ERR_NO_MEMORY    ? HK_ERR_MEMORY
-                                                    : HK_ERR_SYSTEM,
+    return hk_fail(is_gone                       ? HK_ERR_PEER
+                   : status == UCS_ERR_NO_MEMORY ? HK_ERR_MEMORY
+                                                 : HK_ERR_SYSTEM,
                    rank, "%s failed: %s", call, ucs_status_string(status));
 }
 
@@ -217,7 +217,8 @@ static void ucx_describe(hk_ucx_t *ucx)
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-static hk_status_t ucx_join(hk_ucx_t *ucx, const hk_job_t *job, uint64_t features, hk_status_t (*prepare)(hk_ctx_t *ctx))
+static hk_status_t ucx_join(hk_ucx_t *ucx, const hk_job_t *job, uint64_t features,
+                            hk_status_t (*prepare)(hk_ctx_t *ctx))
 {
     hk_status_t mine = ucx_make_context(ucx, job, features);
     mine = mine == HK_OK ? ucx_make_worker(ucx) : mine;

@@ -119,14 +119,16 @@ static void put_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
 
-static inline ucs_status_ptr_t put_begin_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
+static inline ucs_status_ptr_t put_begin_put(hk_ctx_t *ctx, int peer, void *remote, const void *local,
+                                             size_t size_bytes)
 {
     const hk_region_t *region = hk_region_at(&put_of(ctx)->regions, remote);
     return ucp_put_nbx(hk_ucx_of(ctx)->ep[peer], local, size_bytes, hk_region_place(region, peer, remote),
                        put_key(region, peer), &hk_ucx_plain);
 }
 
-static inline ucs_status_ptr_t put_begin_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
+static inline ucs_status_ptr_t put_begin_get(hk_ctx_t *ctx, int peer, void *local, const void *remote,
+                                             size_t size_bytes)
 {
     const hk_region_t *region = hk_region_at(&put_of(ctx)->regions, remote);
     return ucp_get_nbx(hk_ucx_of(ctx)->ep[peer], local, size_bytes, hk_region_place(region, peer, remote),
