@@ -157,20 +157,22 @@ static void ofi_drop(hk_ofi_t *ofi)
 static hk_status_t ofi_learn_addresses(hk_ofi_t *ofi)
 {
     const size_t size = (size_t)ofi->base.size;
-    unsigned char *all = calloc(size + 1, OFI_NAME_MAX_BYTES);
-    HK_TRY(hk_control_agree(ofi->control, all == NULL ? HK_ERR_MEMORY : HK_OK));
-    unsigned char *own = all + size * OFI_NAME_MAX_BYTES;
-    size_t own_bytes = OFI_NAME_MAX_BYTES;
-    const int code = fi_getname(&ofi->ep->fid, own, &own_bytes);
+    unsigned char own[OFI_NAME_MAX_BYTES] = {0};
+    unsigned char *all = calloc(size, sizeof own);
+    size_t own_bytes = sizeof own;
+    const int code = all == NULL ? -FI_ENOMEM : fi_getname(&ofi->ep->fid, own, &own_bytes);
     hk_status_t mine = code == 0 ? HK_OK : hk_ofi_failed(ofi->base.rank, "fi_getname", code);
     hk_status_t status = hk_control_agree(ofi->control, mine);
-    status = status == HK_OK ? hk_control_allgather(ofi->control, own, OFI_NAME_MAX_BYTES, all) : status;
-    for (size_t peer = 0; status == HK_OK && mine == HK_OK && peer < size; peer++) {
-        const int count = fi_av_insert(ofi->av, all + peer * OFI_NAME_MAX_BYTES, 1, &ofi->addr[peer], 0, NULL);
-        mine = count == 1 ? HK_OK : hk_ofi_failed(ofi->base.rank, "fi_av_insert", count < 0 ? count : -FI_EINVAL);
+    if (status == HK_OK && all != NULL) {
+        status = hk_control_allgather(ofi->control, own, sizeof own, all);
+        for (size_t peer = 0; status == HK_OK && mine == HK_OK && peer < size; peer++) {
+            const int count = fi_av_insert(ofi->av, all + peer * sizeof own, 1, &ofi->addr[peer], 0, NULL);
+            mine = count == 1 ? HK_OK : hk_ofi_failed(ofi->base.rank, "fi_av_insert", count < 0 ? count : -FI_EINVAL);
+        }
+        status = status == HK_OK ? hk_control_agree(ofi->control, mine) : status;
     }
     free(all);
-    return status == HK_OK ? hk_control_agree(ofi->control, mine) : status;
+    return status;
 }
 
 /* Providers connect two ranks at their first message. */
@@ -210,7 +212,7 @@ hk_status_t hk_ofi_open(const hk_transport_t *tp, const hk_job_t *job, size_t ct
         hk_log(job->rank, "%s: no memory for %d addresses", tp->name, job->size);
     }
     const hk_status_t status = hk_control_agree(job->control, has_room ? HK_OK : HK_ERR_MEMORY);
-    if (status != HK_OK || ofi == NULL) {
+    if (status != HK_OK || ofi == NULL || addr == NULL) {
         free(addr);
         free(ofi);
         return status;

@@ -108,23 +108,32 @@ static hk_status_t ucx_connect(hk_ucx_t *ucx, int peer, const unsigned char *add
                    ucx_asked(text), peer, ucs_status_string(status));
 }
 
-/* Addresses differ in length from host to host. */
-static hk_status_t ucx_connect_all(hk_ucx_t *ucx)
+/* The longest address of any rank: they differ from host to host. */
+static hk_status_t ucx_most_bytes(hk_ucx_t *ucx, uint64_t *most_p)
 {
     const size_t size = (size_t)ucx->base.size;
-    uint64_t mine_bytes = ucx->address_bytes, most_bytes = 0;
+    const uint64_t mine = ucx->address_bytes;
     uint64_t *bytes = calloc(size, sizeof *bytes);
-    HK_TRY(hk_control_agree(ucx->control, bytes == NULL ? HK_ERR_MEMORY : HK_OK));
-    hk_status_t status = hk_control_allgather(ucx->control, &mine_bytes, sizeof mine_bytes, bytes);
-    for (size_t peer = 0; status == HK_OK && peer < size; peer++) {
-        most_bytes = bytes[peer] > most_bytes ? bytes[peer] : most_bytes;
+    hk_status_t status = hk_control_agree(ucx->control, bytes == NULL ? HK_ERR_MEMORY : HK_OK);
+    if (status == HK_OK && bytes != NULL) {
+        status = hk_control_allgather(ucx->control, &mine, sizeof mine, bytes);
+        *most_p = 1;
+        for (size_t peer = 0; status == HK_OK && peer < size; peer++) {
+            *most_p = bytes[peer] > *most_p ? bytes[peer] : *most_p;
+        }
     }
     free(bytes);
-    HK_TRY(status);
-    unsigned char *all = calloc(size + 1, most_bytes);
-    status = hk_control_agree(ucx->control, all == NULL ? HK_ERR_MEMORY : HK_OK);
+    return status;
+}
+
+static hk_status_t ucx_connect_all(hk_ucx_t *ucx)
+{
+    uint64_t most_bytes = 1;
+    HK_TRY(ucx_most_bytes(ucx, &most_bytes));
+    unsigned char *all = calloc((size_t)ucx->base.size + 1, most_bytes);
+    hk_status_t status = hk_control_agree(ucx->control, all == NULL ? HK_ERR_MEMORY : HK_OK);
     if (status == HK_OK && all != NULL) {
-        unsigned char *mine = all + size * most_bytes;
+        unsigned char *mine = all + (size_t)ucx->base.size * most_bytes;
         memcpy(mine, ucx->address, ucx->address_bytes);
         status = hk_control_allgather(ucx->control, mine, most_bytes, all);
         hk_status_t connected = HK_OK;
@@ -240,7 +249,7 @@ hk_status_t hk_ucx_open(const hk_transport_t *tp, const hk_job_t *job, size_t ct
         hk_log(job->rank, "%s: no memory for %d connections", tp->name, job->size);
     }
     const hk_status_t status = hk_control_agree(job->control, has_room ? HK_OK : HK_ERR_MEMORY);
-    if (status != HK_OK || ucx == NULL) {
+    if (status != HK_OK || ucx == NULL || ep == NULL) {
         free(ep);
         free(ucx);
         return status;

@@ -32,7 +32,7 @@ typedef struct put_tell {
 
 static hk_status_t put_map(hk_ctx_t *ctx, hk_region_t *region, put_tell_t *mine)
 {
-    const ucp_context_h context = hk_ucx_of(ctx)->context;
+    ucp_context_h context = hk_ucx_of(ctx)->context;
     const ucp_mem_map_params_t params = {
         .field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS,
         .length = region->room_bytes + HK_REGION_PAGE_BYTES,
@@ -81,12 +81,13 @@ static hk_status_t put_unpack(hk_ctx_t *ctx, hk_region_t *region, const put_tell
 static hk_status_t put_make(hk_ctx_t *ctx, hk_region_t *region)
 {
     hk_control_t *control = hk_ucx_of(ctx)->control;
-    put_tell_t *all = calloc((size_t)ctx->size + 1, sizeof *all);
-    put_tell_t *mine = all + ctx->size;
-    hk_status_t status = all == NULL ? HK_ERR_MEMORY : put_map(ctx, region, mine);
-    status = hk_control_agree(control, status);
-    status = status == HK_OK ? hk_control_allgather(control, mine, sizeof *mine, all) : status;
-    status = status == HK_OK ? hk_control_agree(control, put_unpack(ctx, region, all)) : status;
+    put_tell_t *all = calloc((size_t)ctx->size, sizeof *all);
+    put_tell_t mine = {.begin = 0};
+    hk_status_t status = hk_control_agree(control, all == NULL ? HK_ERR_MEMORY : put_map(ctx, region, &mine));
+    if (status == HK_OK && all != NULL) {
+        status = hk_control_allgather(control, &mine, sizeof mine, all);
+        status = status == HK_OK ? hk_control_agree(control, put_unpack(ctx, region, all)) : status;
+    }
     free(all);
     return status;
 }
