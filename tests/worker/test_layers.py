@@ -32,7 +32,8 @@ TRANSPORTS = {f"{each.id}{variant}": (each, f"ucx{variant}") for each in UCX for
 TRANSPORTS |= {f"{each.id}{variant}": (each, f"ofi{variant}") for each in OFI for variant in ("", ":write")}
 SHORT = [name for name in TRANSPORTS if name.startswith(("ucx", "ofi@shm", "ofi@tcp-rxm"))]
 EVERY = pytest.mark.parametrize("name", matrix(TRANSPORTS, short=SHORT))
-ONE_SIDED = [name for name in TRANSPORTS if name.endswith((":put", ":write"))]
+# Two ranks that write long messages to each other over udp;ofi_rxd of libfabric 1.17 may wait for ever.
+ONE_SIDED = [name for name in TRANSPORTS if name.endswith((":put", ":write")) and name != "ofi@udp-rxd:write"]
 needs_ucx = pytest.mark.skipif(not UCX, reason="no UCX here: apt-get install libucx-dev ucx-utils")
 needs_ofi = pytest.mark.skipif(not OFI, reason="no libfabric here: apt-get install libfabric-dev libfabric-bin")
 PATTERNS = (
