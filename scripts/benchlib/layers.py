@@ -66,7 +66,7 @@ def _contest(place: Place, info: TransportInfo, peer: Callable[[Place, Transport
 def _ucx_perftest(place: Place, info: TransportInfo, shot: Shot) -> float:
     """Half a round trip in ns, with messages by tag."""
     count, port = str(shot.batch * shot.samples), str(_free_port())
-    words = ["-t", "tag_lat", "-s", str(shot.bytes), "-n", count, "-w", str(_WARMUP), "-f", "-p", port]
+    words = ["-t", "tag_lat", "-s", str(shot.bytes), "-n", count, "-w", str(_WARMUP), "-p", port]
     said = _between(place, ["ucx_perftest", *words], ["127.0.0.1"])
     final = re.search(r"^Final:\s+\d+\s+\S+\s+\S+\s+(\S+)", said, re.MULTILINE)
     if final is None:
