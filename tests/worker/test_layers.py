@@ -52,10 +52,10 @@ def started(
     return replace(command, environment={**command.environment, **variables})
 
 
-def job(name: str, ranks: int = 2, **more: str) -> AbstractContextManager[WorkerSession]:
+def job(name: str, ranks: int = 2) -> AbstractContextManager[WorkerSession]:
     """A session that has said hello."""
     library, transport = TRANSPORTS[name]
-    return opened(started(library, transport, ranks, **more))
+    return opened(started(library, transport, ranks))
 
 
 # ---- finding them ---------------------------------------------------------------------------------------------------

@@ -59,8 +59,8 @@ def _is_same_switch(*findings: Finding) -> bool:
     """Whether all are confirmed switches that may be at one size."""
     if not all((each.code, each.facts.get("answer")) == ("protocol switch", "confirmed") for each in findings):
         return False
-    lows, highs = zip(*(each.subject.sizes_bytes for each in findings), strict=True)
-    return max(lows) < min(highs)
+    above = max(each.subject.sizes_bytes[0] for each in findings)
+    return above < min(each.subject.sizes_bytes[1] for each in findings)
 
 
 def _of_curve(curve: MeasuredCurve, reading: Reading) -> Iterator[Finding]:
