@@ -18,7 +18,7 @@ from hockney.units import format_bytes
 from hockney.worker.catalogue import TransportInfo
 
 # Both give means over all repetitions, so ours are means, too.
-_SAMPLES, _WARMUP = 20, 1000
+_SAMPLES = 20
 _BATCHES = {8: 2_000, 1 << 10: 1_000, 1 << 16: 100, 1 << 20: 10}
 _SLOWER = 8  # through the kernel, so many times fewer repetitions
 _TARGET = Target("0.98–1.02 × {}", low=0.98, high=1.02)
@@ -41,10 +41,7 @@ def _contest(place: Place, info: TransportInfo, peer: Callable[[Place, Transport
     if shutil.which(name) is None:
         return Absent(info.name, f"{info.name}: half round trip", target, f"{name} is not installed")
     through_kernel = re.search("tcp|udp|net|sockets", info.name) is not None
-    shots = [
-        Shot(size, batch // (_SLOWER if through_kernel else 1) + 1, _SAMPLES, _WARMUP)
-        for size, batch in _BATCHES.items()
-    ]
+    shots = [Shot(size, batch // (_SLOWER if through_kernel else 1) + 1, _SAMPLES) for size, batch in _BATCHES.items()]
 
     def ours() -> dict[int, float]:
         with place.worker(info.name) as session:
@@ -66,7 +63,7 @@ def _contest(place: Place, info: TransportInfo, peer: Callable[[Place, Transport
 def _ucx_perftest(place: Place, info: TransportInfo, shot: Shot) -> float:
     """Half a round trip in ns, with messages by tag."""
     count, port = str(shot.batch * shot.samples), str(_free_port())
-    words = ["-t", "tag_lat", "-s", str(shot.bytes), "-n", count, "-w", str(_WARMUP), "-p", port]
+    words = ["-t", "tag_lat", "-s", str(shot.bytes), "-n", count, "-w", str(shot.batch), "-p", port]
     said = _between(place, ["ucx_perftest", *words], ["127.0.0.1"])
     final = re.search(r"^Final:\s+\d+\s+\S+\s+\S+\s+(\S+)", said, re.MULTILINE)
     if final is None:
