@@ -16,9 +16,11 @@ MIN_RTO = 1_000_000
 BARRIER = "barrier 0 0"  # without messages, so that all ranks begin at once, on connections without a past
 
 
-def switch(buffer: int, *, window: int = 0, first: int = 10_000, whose: str = "port", latency: int = 0) -> list[str]:
+def switch(
+    buffer: int, *, window: int = 0, first: int = 10_000, whose: str = "port", latency: int = 0, probe: int = 0
+) -> list[str]:
     """`buffer` in segments, `first`: what a connection sends before its first acknowledgement, in segments."""
-    tcp = f"tcp {MIN_RTO} {1000 * window} 1000 0 {first}"
+    tcp = f"tcp {MIN_RTO} {1000 * window} 1000 0 {first} {probe}"
     return lines(BARRIER, f"link 0 1e9 {latency}", f"switch {1000 * buffer} {whose}", tcp)
 
 
@@ -105,6 +107,21 @@ def test_losses_before_the_end_are_sent_again_at_once(tmp_path: Path) -> None:
     edges = ["edge 1 2 1e9 0", "edge 2 0 5e8 0"]
     model = lines(BARRIER, *edges, "switch 3000 port", f"tcp {MIN_RTO} 0 1000 0 12", topology="graph 1 2")
     assert taken(tmp_path, model, 2, "funnel", 12) == {"ns": (17 + 4 * 3) * P, **lost(4, again=4)}
+
+
+def test_a_lost_tail_is_probed(tmp_path: Path) -> None:
+    """Of three segments of two senders the port drops the last two of the second, whose first was 3 P on its way.
+
+    After another 6 P and the probe's margin the third is sent again, for 2 P, and then the second.
+    """
+    got = taken(tmp_path, switch(2, probe=50_000), 3, "funnel", 3)
+    assert got == {"ns": (3 + 6 + 2 + 2) * P + 50_000, **lost(2, again=2)}
+    assert taken(tmp_path, switch(2), 3, "funnel", 3)["timeouts"] == 1
+
+
+def test_of_one_segment_alone_there_is_no_probe(tmp_path: Path) -> None:
+    """Its acknowledgement could be late."""
+    assert taken(tmp_path, switch(2, probe=50_000), 3, "funnel", 2)["timeouts"] == 1
 
 
 # ---- what comes out of it ------------------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ _PROGRAMS = {  # by the package of Debian and Ubuntu that has them
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
 BURST_MS = 1  # with a shorter burst, rate is lost whenever the kernel's timer is late
 BURST_MIN_BYTES = 16_000
+_PEAK = 1.2  # of the rate, of a smooth cable after it was idle or its timer was late
+_FRAMES_BYTES = 2 * 1514  # that a smooth cable passes at once
 _NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 _NEIGHBOURS_USUAL = 1024
 _FAST_MBIT = 10_000  # of a cable without a rate
@@ -46,7 +48,9 @@ class Host:
     """One host and its cable to the switch, alike in both directions; the delay is that of one of them.
 
     `loss` is a fraction of packets, `cpus` the CPUs that its processes may use; None: all of ours. `is_far`: it is on
-    the far switch. `send_mbit` and `receive_mbit` are the rate of one direction, if it differs.
+    the far switch. `send_mbit` and `receive_mbit` are the rate of one direction, if it differs. With `queue_bytes` the
+    switch drops what exceeds that, with headers, in the queue to the host; cables pass frames of full size one by one,
+    as wires do, and little at once. None: a queue of 50 ms.
     """
 
     rate_mbit: float | None = None
@@ -56,6 +60,7 @@ class Host:
     is_far: bool = False
     send_mbit: float | None = None
     receive_mbit: float | None = None
+    queue_bytes: int | None = None
 
 
 def burst_bytes(rate_mbit: float) -> int:
@@ -234,6 +239,11 @@ class Bed(PutUp):
     def _configure(self, *command: str, rules: str | None = None) -> None:
         subprocess.run([*self._on_switch(), *command], input=rules, check=True, capture_output=True, text=True)
 
+    def set_kernel(self, name: str, value: str) -> None:
+        """A setting of the kernel's network (net.…) on each host."""
+        for pid in self._pids.values():
+            self._configure("nsenter", "--target", pid, "--net", "sysctl", "-qw", f"{name}={value}")
+
     # ---- cables -----------------------------------------------------------------------------------------------------
 
     def lay(self, name: str, host: Host, links: Sequence[Link] = ()) -> None:
@@ -241,8 +251,11 @@ class Bed(PutUp):
         inside = ("nsenter", "--target", self._pids[name], "--net")
         slow = {link.target: link.rate_mbit for link in links if link.source == name and link.rate_mbit is not None}
         lossy = {link.source: link.loss for link in links if link.target == name and link.loss}
-        self._limit((), f"v{name[1:]}", host.receive_mbit or host.rate_mbit, {})
-        self._limit(inside, "eth0", host.send_mbit or host.rate_mbit, slow)
+        smooth = host.queue_bytes is not None
+        self._limit((), f"v{name[1:]}", host.receive_mbit or host.rate_mbit, {}, host.queue_bytes, is_smooth=smooth)
+        self._limit(inside, "eth0", host.send_mbit or host.rate_mbit, slow, is_smooth=smooth)
+        frames = "1" if smooth else "65535"
+        self._configure(*inside, "ip", "link", "set", "eth0", "gso_max_segs", frames)
         self._lose((), f"v{name[1:]}", host.loss, {})
         self._lose(inside, "eth0", host.loss, lossy)
 
@@ -268,9 +281,16 @@ class Bed(PutUp):
             self._flap = subprocess.Popen(command, start_new_session=True)
 
     def _limit(
-        self, where: Sequence[str], device: str, rate_mbit: float | None, slow_mbit: Mapping[str, float]
+        self,
+        where: Sequence[str],
+        device: str,
+        rate_mbit: float | None,
+        slow_mbit: Mapping[str, float],
+        queue_bytes: int | None = None,
+        *,
+        is_smooth: bool = False,
     ) -> None:
-        """Limit the rate of a device, in all and to some hosts."""
+        """Limit the rate of a device, in all and to some hosts; `is_smooth`: also that of what it passes at once."""
         self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "noqueue")  # removes the earlier one
         if slow_mbit:
             root = ("tc", "qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "ff")
@@ -286,7 +306,9 @@ class Bed(PutUp):
                     chosen = ("protocol", "ip", "parent", "1:", "u32", *match, "flowid", leaf)
                     self._configure(*where, "tc", "filter", "add", "dev", device, *chosen)
         elif rate_mbit is not None:
-            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{burst_bytes(rate_mbit)}", "latency", "50ms")
+            queue = ("latency", "50ms") if queue_bytes is None else ("limit", f"{queue_bytes}")
+            peak = ("peakrate", f"{rate_mbit * _PEAK:g}mbit", "minburst", f"{_FRAMES_BYTES}") if is_smooth else ()
+            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{burst_bytes(rate_mbit)}", *queue, *peak)
             self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
 
     def _lose(self, where: Sequence[str], device: str, loss: float, of_source: Mapping[str, float]) -> None:

@@ -123,6 +123,7 @@ typedef struct hk_model {
     bool switch_is_shared, has_tcp;
     double tcp_min_rto_ns;
     uint64_t tcp_window_bytes; /* 0: no limit */
+    double tcp_probe_ns;       /* 0: the tail of what was sent is not probed */
     uint64_t tcp_mss_bytes, tcp_header_bytes, tcp_initial_window;
 
     uint64_t stream_buffer_bytes;

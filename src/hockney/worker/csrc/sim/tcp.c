@@ -54,6 +54,18 @@ static uint64_t tcp_smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t tcp_in_flight(const hk_flow_t *flow)
+{
+    return flow->next - flow->acknowledged;
+}
+
+/* How many duplicate acknowledgements say that a segment is lost. With probes it is known by time: a quarter of a round
+ * trip after one that was sent later, and here no segment overtakes another. */
+static uint32_t tcp_duplicates(const hk_sim_t *sim)
+{
+    return sim->model->tcp_probe_ns > 0 ? 1 : DUPLICATES;
+}
+
 static void tcp_start_timer(hk_sim_t *sim, hk_flow_t *flow)
 {
     flow->has_timer = true;
@@ -61,12 +73,24 @@ static void tcp_start_timer(hk_sim_t *sim, hk_flow_t *flow)
     hk_queue_put(&sim->queue, flow->due_ps, HK_EVENT_TIMER, flow);
 }
 
+/* Once, if a round trip is known, and nothing counts as lost of what is on its way; of one segment alone the
+ * acknowledgement could be late (RFC 8985, section 7.2). */
+static bool tcp_may_probe(const hk_sim_t *sim, const hk_flow_t *flow)
+{
+    return sim->model->tcp_probe_ns > 0 && tcp_in_flight(flow) > sim->model->tcp_mss_bytes && flow->trip_ps > 0 &&
+           !flow->is_probed && !flow->is_recovering && flow->backoff == 0 && flow->duplicates == 0 &&
+           flow->acknowledged >= flow->recover;
+}
+
 /* The timer that runs stays as it is, unless it would end too late: it is looked at when it ends. */
 static void tcp_set_timer(hk_sim_t *sim, hk_flow_t *flow)
 {
     const double least_ps = sim->model->tcp_min_rto_ns * 1000.0;
     const double margin_ps = 4 * flow->deviation_ps > least_ps ? 4 * flow->deviation_ps : least_ps;
-    const double after_ps = (flow->trip_ps + margin_ps) * (double)(1u << flow->backoff);
+    const double probe_ps = 2 * flow->trip_ps + sim->model->tcp_probe_ns * 1000.0;
+    double after_ps = (flow->trip_ps + margin_ps) * (double)(1u << flow->backoff);
+    flow->will_probe = tcp_may_probe(sim, flow) && probe_ps < after_ps;
+    after_ps = flow->will_probe ? probe_ps : after_ps;
     flow->due_ps = hk_sum_ps(sim->now_ps, hk_whole_ps(after_ps));
     if (!flow->has_timer || flow->due_ps < flow->timer_ps) {
         tcp_start_timer(sim, flow);
@@ -86,11 +110,6 @@ static void tcp_transmit(hk_sim_t *sim, hk_flow_t *flow, uint64_t first, uint64_
     }
 }
 
-static uint64_t tcp_in_flight(const hk_flow_t *flow)
-{
-    return flow->next - flow->acknowledged;
-}
-
 static double tcp_window_of(const hk_sim_t *sim, const hk_flow_t *flow)
 {
     const double most = (double)sim->model->tcp_window_bytes;
@@ -106,11 +125,12 @@ static void tcp_send_more(hk_sim_t *sim, hk_flow_t *flow)
         if (tcp_in_flight(flow) > 0 && (double)(tcp_in_flight(flow) + bytes) > window) {
             break;
         }
-        if (tcp_in_flight(flow) == 0) {
-            tcp_set_timer(sim, flow);
-        }
+        const bool is_first = tcp_in_flight(flow) == 0;
         tcp_transmit(sim, flow, flow->next, flow->next + bytes);
         flow->next += bytes;
+        if (is_first || tcp_may_probe(sim, flow)) {
+            tcp_set_timer(sim, flow);
+        }
     }
 }
 
@@ -144,6 +164,7 @@ static void tcp_move_on(hk_sim_t *sim, hk_flow_t *flow, const hk_tcp_segment_t *
     flow->acknowledged = segment->acknowledged;
     flow->next = flow->next > flow->acknowledged ? flow->next : flow->acknowledged;
     flow->duplicates = flow->backoff = 0;
+    flow->is_probed = false;
     if (!segment->is_again) {
         tcp_take_trip(flow, (double)(sim->now_ps - segment->sent_ps));
     }
@@ -167,17 +188,27 @@ static void tcp_take_acknowledgement(hk_sim_t *sim, hk_flow_t *flow, const hk_tc
     } else if (segment->acknowledged == flow->acknowledged && tcp_in_flight(flow) > 0) {
         const double mss = (double)sim->model->tcp_mss_bytes;
         flow->duplicates++;
+        flow->is_probed = false;
         if (flow->is_recovering) {
             flow->window += mss;
-        } else if (flow->duplicates == DUPLICATES && flow->acknowledged >= flow->recover) {
+        } else if (flow->duplicates == tcp_duplicates(sim) && flow->acknowledged >= flow->recover) {
             tcp_halve_threshold(sim, flow);
             flow->is_recovering = true;
             flow->recover = flow->most;
-            flow->window = flow->threshold + DUPLICATES * mss;
+            flow->window = flow->threshold + tcp_duplicates(sim) * mss;
             tcp_send_missing(sim, flow);
         }
     }
     tcp_send_more(sim, flow);
+}
+
+/* Send the last segment again: what was lost before it then shows as after duplicates. */
+static void tcp_probe(hk_sim_t *sim, hk_flow_t *flow)
+{
+    const uint64_t bytes = tcp_smaller(sim->model->tcp_mss_bytes, tcp_in_flight(flow));
+    flow->is_probed = true;
+    tcp_set_timer(sim, flow);
+    tcp_transmit(sim, flow, flow->next - bytes, flow->next);
 }
 
 static void tcp_run_timer(hk_sim_t *sim, hk_flow_t *flow)
@@ -193,12 +224,16 @@ static void tcp_run_timer(hk_sim_t *sim, hk_flow_t *flow)
         tcp_start_timer(sim, flow);
         return;
     }
+    if (flow->will_probe) {
+        tcp_probe(sim, flow);
+        return;
+    }
     sim->tcp->counts[flow->to].timeouts++;
     tcp_halve_threshold(sim, flow);
     flow->window = (double)sim->model->tcp_mss_bytes;
     flow->next = flow->acknowledged;
     flow->duplicates = 0;
-    flow->is_recovering = false;
+    flow->is_recovering = flow->is_probed = false;
     flow->recover = flow->most;
     flow->backoff += flow->backoff < BACKOFF_MAX;
     tcp_send_more(sim, flow);

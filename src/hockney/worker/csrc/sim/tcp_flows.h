@@ -38,7 +38,8 @@ struct hk_flow {
     uint64_t recover; /* losses below this byte are known */
     uint32_t duplicates, backoff;
     bool is_recovering, has_timer;
-    uint64_t due_ps, timer_ps; /* when the sender waits no longer; when the timer that runs ends */
+    bool will_probe, is_probed; /* the timer is for a probe; the tail was sent again, and is not acknowledged */
+    uint64_t due_ps, timer_ps;  /* when the sender waits no longer; when the timer that runs ends */
     hk_message_t *first_message, *last_message;
     /* the receiver: the byte that it misses next, and what it has after that, in order */
     uint64_t missing;
