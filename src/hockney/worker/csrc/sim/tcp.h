@@ -10,7 +10,8 @@
  *   round trip and min_rto, or four deviations if they are longer, and twice as much each time in a row.
  *
  * - With probe_ns the last segment is sent again when nothing was heard for two round trips and probe_ns, if nothing is
- *   known to be lost (RFC 8985, section 7). The acknowledgement of that one is as good as three duplicates.
+ *   known to be lost (RFC 8985, section 7). A loss is then known from the
+ *   first duplicate acknowledgement.
  *
  * All is deterministic: segments of the same time arrive in the order in which they were sent. */
 #ifndef HK_SIM_TCP_H
