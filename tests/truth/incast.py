@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.truth.bed.bed import Bed, Host
+from tests.truth.bed.bed import Bed, Host, port_bytes
 from tests.truth.runs import MEASURED, argv, hockney
 
 from hockney.machine.placement import usable_cpus
@@ -119,7 +119,7 @@ class Trial:
         network.write_text(
             f'topology = {{ kind = "switch", nodes = {max(shape.ranks for shape in SHAPES)}, source = "bed" }}\n'
             f'link = [{{ bytes_per_s = {self.mbit * 125_000}, source = "bed" }}]\n'
-            f'switch = {{ buffer_bytes = {_QUEUE_BYTES}, source = "bed" }}\n'
+            f'switch = {{ buffer_bytes = {port_bytes(self.mbit, _QUEUE_BYTES)}, source = "bed" }}\n'
             f'tcp = {{ header_bytes = {_HEADER_BYTES}, source = "bed" }}\n',
             encoding="utf-8",
         )

@@ -201,8 +201,8 @@ def test_tables_become_lines(table: str, line: str, tmp_path: Path) -> None:
     ("keys", "line"),
     [
         ("", "tcp 200000000 0 1448 90 10 8000000"),
-        ("min_rto_ms = 0.5\nwindow_bytes = 4000\nmss_bytes = 1000\nheader_bytes = 0\ninitial_window = 2\nprobe_ms = 0\n",
-         "tcp 500000 4000 1000 0 2 0"),
+        ("min_rto_ms = 0.5\nprobe_ms = 0\nwindow_bytes = 4000\nmss_bytes = 1000\ninitial_window = 2\n",
+         "tcp 500000 4000 1000 90 2 0"),
     ],
 )  # fmt: skip
 def test_a_switch_with_buffers_becomes_lines(keys: str, line: str, tmp_path: Path) -> None:

@@ -109,6 +109,16 @@ def test_losses_before_the_end_are_sent_again_at_once(tmp_path: Path) -> None:
     assert taken(tmp_path, model, 2, "funnel", 12) == {"ns": (17 + 4 * 3) * P, **lost(4, again=4)}
 
 
+def test_gaps_are_filled_as_they_are_known(tmp_path: Path) -> None:
+    """With probes the 6th, 8th and 10th are sent again once the 7th, 9th and 11th have come, at 13, 15 and 17 P.
+
+    They leave the port behind the 11th, at 19, 21 and 23 P. Only then the 12th is known to be lost, which takes 3 P.
+    """
+    edges = ["edge 1 2 1e9 0", "edge 2 0 5e8 0"]
+    model = lines(BARRIER, *edges, "switch 3000 port", f"tcp {MIN_RTO} 0 1000 0 12 50000", topology="graph 1 2")
+    assert taken(tmp_path, model, 2, "funnel", 12) == {"ns": (17 + 3 * 2 + 3) * P, **lost(4, again=4)}
+
+
 def test_a_lost_tail_is_probed(tmp_path: Path) -> None:
     """Of three segments of two senders the port drops the last two of the second, whose first was 3 P on its way.
 

@@ -68,6 +68,11 @@ def burst_bytes(rate_mbit: float) -> int:
     return max(BURST_MIN_BYTES, round(rate_mbit * BURST_MS * 125))
 
 
+def port_bytes(rate_mbit: float, queue_bytes: int) -> int:
+    """What of a burst an idle smooth cable takes: its queue, and what it passes at once or faster than its rate."""
+    return queue_bytes + _FRAMES_BYTES + round(burst_bytes(rate_mbit) * (1 - 1 / _PEAK))
+
+
 def why_not_here() -> str | None:
     """Why there can be no bed here, or None."""
     missing = {package: [name for name in names if shutil.which(name) is None] for package, names in _PROGRAMS.items()}

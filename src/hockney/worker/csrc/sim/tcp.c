@@ -134,8 +134,40 @@ static void tcp_send_more(hk_sim_t *sim, hk_flow_t *flow)
     }
 }
 
+/* Where the next bytes begin that the receiver lacks below others that it has, and were not sent again; 0: nowhere. */
+static uint64_t tcp_next_gap(const hk_flow_t *flow, uint64_t *end_p)
+{
+    uint64_t at = flow->resent > flow->acknowledged ? flow->resent : flow->acknowledged;
+    for (const hk_tcp_segment_t *kept = flow->ahead; kept != NULL; kept = kept->next) {
+        if (at < kept->first) {
+            *end_p = kept->first;
+            return at;
+        }
+        at = kept->end > at ? kept->end : at;
+    }
+    return 0;
+}
+
+/* Selective acknowledgements tell all gaps; each acknowledgement sends two segments again (RFC 6937, slow start). */
+static void tcp_fill_gaps(hk_sim_t *sim, hk_flow_t *flow)
+{
+    for (int i = 0; i < 2; i++) {
+        uint64_t end = 0;
+        const uint64_t first = tcp_next_gap(flow, &end);
+        if (end == 0) {
+            return;
+        }
+        flow->resent = tcp_smaller(first + sim->model->tcp_mss_bytes, end);
+        tcp_transmit(sim, flow, first, flow->resent);
+    }
+}
+
 static void tcp_send_missing(hk_sim_t *sim, hk_flow_t *flow)
 {
+    if (sim->model->tcp_probe_ns > 0 && flow->ahead != NULL) {
+        tcp_fill_gaps(sim, flow);
+        return;
+    }
     tcp_transmit(sim, flow, flow->acknowledged,
                  tcp_smaller(flow->acknowledged + sim->model->tcp_mss_bytes, flow->most));
 }
@@ -183,6 +215,9 @@ static void tcp_move_on(hk_sim_t *sim, hk_flow_t *flow, const hk_tcp_segment_t *
 
 static void tcp_take_acknowledgement(hk_sim_t *sim, hk_flow_t *flow, const hk_tcp_segment_t *segment)
 {
+    if (segment->is_again && segment->end == flow->resent) {
+        flow->resent = 0; /* nothing overtakes it, so what is missing below it was lost again */
+    }
     if (segment->acknowledged > flow->acknowledged) {
         tcp_move_on(sim, flow, segment);
     } else if (segment->acknowledged == flow->acknowledged && tcp_in_flight(flow) > 0) {
@@ -191,10 +226,14 @@ static void tcp_take_acknowledgement(hk_sim_t *sim, hk_flow_t *flow, const hk_tc
         flow->is_probed = false;
         if (flow->is_recovering) {
             flow->window += mss;
+            if (sim->model->tcp_probe_ns > 0) {
+                tcp_fill_gaps(sim, flow);
+            }
         } else if (flow->duplicates == tcp_duplicates(sim) && flow->acknowledged >= flow->recover) {
             tcp_halve_threshold(sim, flow);
             flow->is_recovering = true;
             flow->recover = flow->most;
+            flow->resent = flow->acknowledged;
             flow->window = flow->threshold + tcp_duplicates(sim) * mss;
             tcp_send_missing(sim, flow);
         }

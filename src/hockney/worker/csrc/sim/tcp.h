@@ -3,15 +3,15 @@
  *
  * - A connection for each pair of ranks and direction is open already; its window survives idle times.
  * - A segment has at most mss_bytes, and header_bytes more on links. Each is acknowledged at once, in no time but the
- *   latencies of its links. No selective acknowledgements, no pacing.
+ *   latencies of its links. No pacing.
  * - A link sends one segment after another. The output port of a switch holds buffer_bytes that are not yet sent, the
  *   rest is dropped; with `shared` all ports of the switch together. A host's own queue has no end.
  * - A lost segment is sent again after three duplicate acknowledgements, or after the retransmission time: the smoothed
  *   round trip and min_rto, or four deviations if they are longer, and twice as much each time in a row.
  *
  * - With probe_ns the last segment is sent again when nothing was heard for two round trips and probe_ns, if nothing is
- *   known to be lost (RFC 8985, section 7). A loss is then known from the
- *   first duplicate acknowledgement.
+ *   known to be lost (RFC 8985, section 7). Acknowledgements then tell all gaps, which are sent again at once, and
+ * again if they are there still when the last of them came.
  *
  * All is deterministic: segments of the same time arrive in the order in which they were sent. */
 #ifndef HK_SIM_TCP_H

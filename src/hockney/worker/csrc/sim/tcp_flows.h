@@ -36,6 +36,7 @@ struct hk_flow {
     double window, threshold; /* bytes */
     double trip_ps, deviation_ps;
     uint64_t recover; /* losses below this byte are known */
+    uint64_t resent;  /* of a recovery with probes: what was missing below this byte was sent again */
     uint32_t duplicates, backoff;
     bool is_recovering, has_timer;
     bool will_probe, is_probed; /* the timer is for a probe; the tail was sent again, and is not acknowledged */
