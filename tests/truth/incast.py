@@ -123,9 +123,9 @@ class Trial:
             f'tcp = {{ header_bytes = {_HEADER_BYTES}, source = "bed" }}\n',
             encoding="utf-8",
         )
-        network_words = ("--topology", str(network), "--write", str(model))
-        words = ("predict", "eventbuilder", "--from", "1", "-t", "tcp", "-n", "4", "--bytes", "4K", "-o", "senders=2")
-        subprocess.run(argv(fit, *words, *network_words, "--time", "1s"), check=True, capture_output=True)
+        point = ("eventbuilder", "-n", "4", "--bytes", "4K", "-o", "senders=2", "--time", "1s")
+        wanted = ("predict", *point, "--from", "1", "-t", "tcp", "--topology", str(network), "--write", str(model))
+        subprocess.run(argv(fit, *wanted), check=True, capture_output=True)
         return model
 
     def cells(self, shape: Shape, on: str) -> Iterator[dict[str, Any]]:
