@@ -54,9 +54,10 @@ def named(health: Health) -> list[tuple[str, str]]:
         SwitchName=far Nodes=x[1-9]
         """,
         "# rack = hosts\nleaf1 = n1, n2 n[3-4]  # the first\n\nleaf2=n[5-8]\ncore = n[1-8]\n",
+        "SwitchName=leaf1 \\\n Nodes=n[1-4]\nSwitchName=leaf2 Nodes=n[5-6],\\\nn[7-8]\nSwitchName=core Switches=leaf[1-2]",
         "switchname=core switches=leaf1,leaf2\nSWITCHNAME=leaf1 NODES=n1,n2,n3,n4\nSwitchName=leaf2 Nodes=n[5-8,40]\n",
     ],
-    ids=["of Slurm", "simple lines", "in another order"],
+    ids=["of Slurm", "simple lines", "continued lines", "in another order"],
 )
 def test_the_hosts_behind_each_switch(text: str, tmp_path: Path) -> None:
     (tmp_path / "topology").write_text(text)
@@ -87,6 +88,16 @@ def test_a_line_that_cannot_be_read_is_named(text: str, said: str, tmp_path: Pat
     (tmp_path / "topology").write_text(text)
     with pytest.raises(UsageError, match=said):
         read_topology(tmp_path / "topology", HOSTS)
+
+
+def test_a_long_chain_of_switches_and_many_ways_to_a_host(tmp_path: Path) -> None:
+    """Once a stack that overflowed, and a time that doubled with each layer."""
+    chain = "".join(f"SwitchName=c{n} Switches=c{n + 1}\n" for n in range(2000))
+    layers = "".join(f"SwitchName={side}{n} Switches=a{n + 1},b{n + 1}\n" for n in range(60) for side in "ab")
+    ends = "SwitchName=c2000 Nodes=n[1-4]\nSwitchName=a60 Nodes=n[1-4]\nSwitchName=b60 Nodes=n[5-8]\n"
+    (tmp_path / "topology").write_text(chain + layers + ends)
+    known = read_topology(tmp_path / "topology", HOSTS)
+    assert (known["c0"], known["a0"]) == ("n[1-4]", "n[1-8]")
 
 
 def test_slow_hosts_of_one_switch_are_one_finding(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,12 @@ def read_topology(path: Path, hosts: Sequence[str]) -> dict[str, str]:
     Raises UsageError with the line that cannot be read.
     """
     below: dict[str, tuple[int, set[str], set[str]]] = {}  # the line of each switch, its hosts and its switches
-    for number, line in enumerate(named_text(path, "topology").splitlines(), 1):
-        line = line.partition("#")[0].strip()
+    ahead = ""  # Slurm continues a line that ends in a backslash
+    for number, line in enumerate([*named_text(path, "topology").splitlines(), ""], 1):
+        line = ahead + line.partition("#")[0].strip()
+        ahead = line.removesuffix("\\") if line.endswith("\\") else ""
+        if ahead:
+            continue
         if line:
             try:
                 name, members, switches = _switch(line)
@@ -41,15 +46,19 @@ def read_topology(path: Path, hosts: Sequence[str]) -> dict[str, str]:
                 raise UsageError(f"line {number} of {path}, '{line[:200]}', {why}: write for example {example}")
             below[name] = (number, members, switches)
 
-    def behind(name: str, above: tuple[str, ...] = ()) -> set[str]:
-        number, members, switches = below[name]
-        for switch in switches:
-            if switch not in below or switch in (name, *above):
-                why = "which is above it" if switch in below else "which no line describes"
-                raise UsageError(f"line {number} of {path} puts the switch {switch} below {name}, {why}: correct it")
-        return members.union(*(behind(switch, (name, *above)) for switch in switches))
+    def misplaced(switch: str, name: str, why: str) -> UsageError:
+        return UsageError(f"line {below[name][0]} of {path} puts the switch {switch} below {name}, {why}: correct it")
 
-    every = {name: behind(name) for name in below}
+    for name, (_, _, switches) in below.items():
+        if unknown := sorted(switches - below.keys()):
+            raise misplaced(unknown[0], name, "which no line describes")
+    every: dict[str, set[str]] = {}
+    try:
+        for name in TopologicalSorter({name: switches for name, (_, _, switches) in below.items()}).static_order():
+            _, members, switches = below[name]
+            every[name] = members.union(*(every[switch] for switch in switches))
+    except CycleError as error:
+        raise misplaced(*error.args[1][:2], "which is above it") from None
     some = {name: [Host(host) for host in hosts if host in known] for name, known in every.items()}
     some = {name: known for name, known in some.items() if len(known) > 1}
     if not some:
