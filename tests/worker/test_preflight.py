@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,10 +12,13 @@ from tests.builders import make_library
 from tests.shared import Fakes, script
 
 from hockney.errors import UsageError
+from hockney.worker import preflight as preflight_module
 from hockney.worker.hosts import Host, parse_hosts
 from hockney.worker.preflight import RECEIVE_SCRIPT, HostsUnusable, Unusable, copy_worker, preflight
 from hockney.worker.programs import ProgramFailed
 from hockney.worker.starters import Starter
+
+SCRIPTS = Path(preflight_module.__file__).parent / "hosts_sh"
 
 
 def shell(tmp_path: Path, ending: str = "") -> Starter:
@@ -47,19 +51,47 @@ def test_a_clock_was_read_between_question_and_answer(
     assert (host["clock_offset_s"], host["clock_error_s"]) == (offset_s, error_s)
 
 
-@pytest.mark.parametrize(("speed", "bits_per_s"), [("-1", None), ("0", None), ("1", 1_000_000)])
+@pytest.mark.parametrize(("speed", "bits_per_s"), [("-1", None), ("4294967295", None), ("0", None), ("1", 1_000_000)])
 def test_the_rate_of_an_interface_is_known_above_zero(speed: str, bits_per_s: int | None, tmp_path: Path) -> None:
-    (host,) = preflight([Host("here")], [], shell(tmp_path, f"echo 'interface eth9 1500 {speed} '\n"))
-    assert host["interfaces"][-1] == {"name": "eth9", "mtu_bytes": 1500, "bits_per_s": bits_per_s, "address": None}
+    (host,) = preflight([Host("here")], [], shell(tmp_path, f"echo 'interface eth9 1500 {speed} {speed} '\n"))
+    speeds = {"bits_per_s": bits_per_s, "link_bits_per_s": bits_per_s}
+    assert host["interfaces"][-1] == {"name": "eth9", "mtu_bytes": 1500, **speeds, "address": None}
+
+
+def test_a_bond_has_the_speed_of_one_of_its_links_too(tmp_path: Path) -> None:
+    """Of three, one is down; a virtual interface makes its speed up."""
+    files = {
+        "bond0": 2000,
+        "bond0/lower_a": 1000,
+        "bond0/lower_b": 1000,
+        "bond0/lower_c": "",
+        "eth0": 25000,
+        "veth0": 1,
+    }
+    for name, megabits in files.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mtu").write_text("1500\n")
+        (tmp_path / name / "speed").write_text(f"{megabits}\n")
+        if "/" in name or name == "eth0":
+            (tmp_path / name / "device").mkdir()
+    script = (SCRIPTS / "describe.sh").read_text().replace("/sys/class/net", str(tmp_path))
+    said = subprocess.run(
+        ["sh", "-s", "--", "--"], input=script, capture_output=True, text=True, check=True, timeout=60
+    )
+    speeds = [line.split()[1:5] for line in said.stdout.splitlines() if line.startswith("interface ")]
+    assert [(name, *of) for name, _, *of in speeds] == [
+        ("bond0", "2000", "1000"),
+        ("eth0", "25000", "25000"),
+        ("veth0", "-1", "-1"),
+    ]
 
 
 def test_an_interface_that_vanishes_while_it_is_read_is_left_out(tmp_path: Path) -> None:
-    odd = "echo 'interface gone0  -1 '\necho 'interface eth9 9000 10000 10.0.0.1'\n"
+    odd = "echo 'interface gone0  -1 -1 '\necho 'interface bond9 9000 20000 10000 10.0.0.1'\n"
     (host,) = preflight([Host("here")], [], shell(tmp_path, odd))
     assert "gone0" not in {each["name"] for each in host["interfaces"]}
-    assert {"name": "eth9", "mtu_bytes": 9000, "bits_per_s": 10_000_000_000, "address": "10.0.0.1"} in host[
-        "interfaces"
-    ]
+    speeds = {"bits_per_s": 20_000_000_000, "link_bits_per_s": 10_000_000_000}
+    assert {"name": "bond9", "mtu_bytes": 9000, **speeds, "address": "10.0.0.1"} in host["interfaces"]
 
 
 @pytest.mark.parametrize(

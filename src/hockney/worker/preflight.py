@@ -217,14 +217,23 @@ def _counters(lines: Iterable[str]) -> dict[str, dict[str, int]]:
 
 
 def _interface(text: str) -> dict[str, Any] | None:
-    """`eth0 1500 10000 10.0.0.1`: name, MTU, Mbit/s, and the address, where there is one; None: one that is gone."""
-    match = re.fullmatch(r"(\S+) (\d+) (-?\d+) (\S*)", text, re.ASCII)
+    """`bond0 1500 20000 10000 10.0.0.1`: name, MTU, Mbit/s, those of one link of a bond, and the address, if it has one.
+
+    None: one that is gone.
+    """
+    match = re.fullmatch(r"(\S+) (\d+) (-?\d+) (-?\d+) (\S*)", text, re.ASCII)
     if match is None:
         return None
-    speed = int(match[3])
+    speed, of_link = (_bits_per_s(int(megabits)) for megabits in match.group(3, 4))
     return {
         "name": match[1],
         "mtu_bytes": int(match[2]),
-        "bits_per_s": speed * 1_000_000 if speed > 0 else None,
-        "address": match[4] or None,
+        "bits_per_s": speed,
+        "link_bits_per_s": of_link,
+        "address": match[5] or None,
     }
+
+
+def _bits_per_s(megabits: int) -> int | None:
+    """None where it is unknown: -1, which some kernels print without its sign."""
+    return megabits * 1_000_000 if 0 < megabits < 1 << 31 else None

@@ -16,8 +16,8 @@ from hockney.errors import notice
 LINE = round(8 * RATE)  # bits/s of an interface that carries the usual rate and no more
 
 
-def hosts_at(*speeds: int | None) -> list[dict[str, Any]]:
-    named = {"name": "eth0", "mtu_bytes": 1500, "address": "10.0.0.1"}
+def hosts_at(*speeds: int | None, **more: int) -> list[dict[str, Any]]:
+    named = {"name": "eth0", "mtu_bytes": 1500, "address": "10.0.0.1", **more}
     return [known_host(f"n{n}", interfaces=[{**named, "bits_per_s": speed}]) for n, speed in enumerate(speeds, start=1)]
 
 
@@ -42,6 +42,12 @@ def test_beyond_10_gigabits_one_flow_need_not_fill_it(tmp_path: Path) -> None:
     assert not found(tmp_path, 4, known=known, rates={(a, b): 6.5 for a in range(4) for b in range(4)})
     (finding,) = found(tmp_path, 4, known=known, rates={(a, b): 6.0 for a in range(4) for b in range(4)})
     assert finding.facts["speed_bytes_per_s"] == 50e9
+
+
+@pytest.mark.parametrize(("links", "is_named"), [(4, False), (1, True)])
+def test_one_connection_need_not_fill_a_bond_of_several_links(tmp_path: Path, links: int, is_named: bool) -> None:
+    known = hosts_at(*[4 * LINE] * 4, link_bits_per_s=4 * LINE // links)
+    assert [each.code for each in found(tmp_path, 4, known=known)] == ["below interface"] * is_named
 
 
 def test_one_kind_of_hosts_is_named(tmp_path: Path) -> None:

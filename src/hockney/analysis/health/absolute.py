@@ -31,9 +31,11 @@ def below_interfaces(
     """A finding for each kind of interface: hosts of which no pair, sending or receiving, reaches its share of it.
 
     `hosts`: the facts of each. Pairs with a slower interface do not count, nor those without a speed, as virtual ones.
+    Of a bond one link counts: the messages of one connection take one.
     """
     used = {host["name"]: used_interface(host, interface) or {} for host in hosts}
-    bits_per_s = {name: each["bits_per_s"] for name, each in used.items() if each.get("bits_per_s")}
+    speeds_of = {name: each.get("link_bits_per_s") or each.get("bits_per_s") for name, each in used.items()}
+    bits_per_s = {name: speed for name, speed in speeds_of.items() if speed}
     rates: dict[str, list[Interval]] = {}
     for pair, rate in known.bytes_per_s.items():
         speeds = {name: bits_per_s.get(name, 0) for name in (known.hosts[end] for end in pair)}

@@ -20,11 +20,14 @@ for path in /sys/class/net/*; do
     [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
     name=${path##*/}
     address=$(ip -o address show dev "$name" scope global 2>/dev/null | sed -n 's/.* inet6* \([0-9a-f.:]*\).*/\1/p;q')
-    speed=
+    speed= link=
     for real in "$path"/device "$path"/lower_*/device "$path"/lower_*/lower_*/device; do # a virtual one makes its speed up
-        [ ! -e "$real" ] || speed=$(cat "$path/speed" 2>/dev/null)
+        [ -e "$real" ] || continue
+        speed=$(cat "$path/speed" 2>/dev/null)
+        one=$(cat "${real%/device}/speed" 2>/dev/null) # a bond is as fast as all its links, a connection as one
+        [ "${one:--1}" -le 0 ] || link=$one
     done
-    [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") ${speed:--1} $address"
+    [ "$name" = lo ] || echo "interface $name $(cat "$path/mtu") ${speed:--1} ${link:--1} $address"
 done
 while [ "$1" != -- ]; do
     if [ ! -f "$1" ] || [ ! -x "$1" ] || [ "$(sha256sum <"$1")" != "$2  -" ]; then
