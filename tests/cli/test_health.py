@@ -112,6 +112,15 @@ def test_a_topology_that_cannot_be_read_ends_the_command_before_it_measures(tmp_
     )
 
 
+@pytest.mark.parametrize("option", ["--topology", "--expect"])
+def test_bad_hosts_are_not_written_over_a_file_that_is_read(option: str, tmp_path: Path) -> None:
+    (tmp_path / "read").write_text("rack1 = n1,n2\n")
+    words = ("--hosts", "n1,n2", option, "read", "--bad-hosts", "read", "--store", "r.db")
+    ended = call_here(tmp_path, "health", *words)
+    assert (ended.returncode, (tmp_path / "read").read_text()) == (2, "rack1 = n1,n2\n")
+    assert "--bad-hosts would write over read, " in ended.stderr
+
+
 def test_an_inconclusive_result_has_the_command_that_measures_more(tmp_path: Path) -> None:
     store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
     screen = shown(tmp_path / "r.db")

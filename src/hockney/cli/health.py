@@ -92,7 +92,9 @@ def health(
 
     if output is not None:
         hostfile = places.get("hostfile")
-        refuse_output("--bad-hosts", output, [path for path in (store, hostfile, topology) if isinstance(path, Path)])
+        refuse_output(
+            "--bad-hosts", output, [path for path in (store, hostfile, topology, expect) if isinstance(path, Path)]
+        )
     if drain and as_json:
         raise UsageError("--drain and --json are two outputs: choose one; --json has bad_hosts, too")
     limits = load_suite("health").limits(time_s=time_s, timeout_s=timeout_s)
