@@ -11,7 +11,14 @@ from tests.analysis.places import TWO_CORES
 from tests.builders import make_point
 from tests.cli.support import call_here
 
-from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
+from hockney.analysis.compare.expect import (
+    Expectation,
+    Judged,
+    LimitReason,
+    Outcome,
+    judge_expectations,
+    load_expectations,
+)
 from hockney.errors import UsageError
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -392,3 +399,8 @@ def test_a_failure_in_a_later_launch_is_inconclusive_in_its_class_too(catalogue:
         limits = judged(catalogue, store, run, of_8_bytes('latency = "<= 1 us"', "ranks = 3", f'pair_class = "{name}"'))
         assert [limit.point for limit in limits] == points
         assert (limits[0].outcome, limits[0].message) == (Outcome.INCONCLUSIVE, "failed: rank 1 hung")
+
+
+def test_names_and_patterns_of_hosts_may_share_a_word() -> None:
+    table = Expectation(pattern="flows", transports=("tcp",), hosts=("n[1,3],gpu*, x", "y?"))
+    assert table.hosts == ("n1", "n3", "gpu*", "x", "y?")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -64,8 +65,11 @@ def _known_class(value: str) -> str:
 
 
 def _names(word: str) -> list[str]:
-    """The names or patterns of hosts that a word means: `n[1-2]` two, `gpu*` itself."""
-    return [word] if {*word} & {*"*?"} else [host.name for host in parse_hosts(word)]
+    """The names or patterns of hosts that a word means: `n[1-2]` two, `gpu*` itself, `n1,gpu*` both."""
+    if not {*word} & {*"*?"}:
+        return [host.name for host in parse_hosts(word)]
+    first, *others = re.split(r",(?![^[]*\])", word)  # commas within brackets are theirs
+    return [name for each in (first, *others) for name in _names(each)] if others else [first.strip()]
 
 
 def _host_words(words: tuple[str, ...]) -> tuple[str, ...]:
