@@ -303,7 +303,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH + COSTS + LINK + BUFFER.replace("65536", "1500") + TCP, "1500 hold no frame, which has 1538 B"),
         (SWITCH + COSTS + LINK + BUFFER.replace("65536", "'64K'") + TCP, "switch.buffer_bytes: 64K: input should be a"),
         (SWITCH + COSTS + LINK + BUFFER + TCP + "window_bytes = 1000\n", "1000 hold no segment of 1448 B"),
-        (SWITCH + COSTS + LINK + BUFFER + TCP + "min_rto_ms = 9e-7\n", "tcp.min_rto_ms: 9e-07: input should be greater"),
+        (SWITCH + COSTS + LINK + BUFFER + TCP + "min_rto_ms = 0.0009\n", "tcp.min_rto_ms: 0.0009: input should be"),
         (SWITCH + COSTS + LINK + BUFFER + "shared = 1\n" + TCP, "switch.shared: 1: input should be a valid boolean"),
         (
             topology('kind = "torus"\ndimensions = [4]') + LINK + BUFFER + "shared = true\n" + TCP,

@@ -375,7 +375,7 @@ class SwitchBuffers(_Sourced):
 class Tcp(_Sourced):
     """TCP over links with such ports; csrc/sim/tcp.h says how. `window_bytes` absent: no limit but TCP's own."""
 
-    min_rto_ms: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False, strict=True)] = 200.0
+    min_rto_ms: Annotated[float, Field(ge=1e-3, le=1e6, allow_inf_nan=False, strict=True)] = 200.0
     probe_ms: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False, strict=True)] = 8.0  # two ticks of 250 Hz
     window_bytes: Positive | None = None
     mss_bytes: Annotated[int, Field(ge=1, le=65495, strict=True)] = 1448

@@ -54,7 +54,7 @@ def named(health: Health) -> list[tuple[str, str]]:
         SwitchName=far Nodes=x[1-9]
         """,
         "# rack = hosts\nleaf1 = n1, n2 n[3-4]  # the first\n\nleaf2=n[5-8]\ncore = n[1-8]\n",
-        "SwitchName=leaf1 \\\n Nodes=n[1-4]\nSwitchName=leaf2 Nodes=n[5-6],\\\nn[7-8]\nSwitchName=core Switches=leaf[1-2]",
+        "SwitchName=leaf1 \\\n Nodes=n[1-4]\nSwitchName=leaf2 Nodes=n[5-6],\\\nn[7-8]\ncore = n[1-8]",
         "switchname=core switches=leaf1,leaf2\nSWITCHNAME=leaf1 NODES=n1,n2,n3,n4\nSwitchName=leaf2 Nodes=n[5-8,40]\n",
     ],
     ids=["of Slurm", "simple lines", "continued lines", "in another order"],
