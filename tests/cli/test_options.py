@@ -152,13 +152,16 @@ def test_many_sizes_become_classes_with_the_same_mean(tmp_path: Path, capsys: py
         ("fragment=lognormal:9", "fragment=lognormal:9 is no distribution: write for example lognormal:0.5"),
         ("fragment=lognormal:0", "fragment=lognormal:0 is no distribution"),
         ("fragment=FILE", "'12K' in FILE is no size of a fragment: write whole numbers of bytes such as 512 2048"),
+        ("shift=yes -o schedule=random", "shift is the old name of schedule: leave one of them out"),
         ("fragment=nofile", "cannot read the sizes of fragments nofile: no such file or directory"),
     ],
 )
 def test_wrong_fragments_are_refused(word: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sizes"
     file.write_text("8 12K")
-    assert execute(["run", "eventbuilder", "-t", "unix", "-n", "3", "-o", word.replace("FILE", str(file))]) == 2
+    assert (
+        execute(["run", "eventbuilder", "-t", "unix", "-n", "3", "-o", *word.replace("FILE", str(file)).split()]) == 2
+    )
     assert said.replace("FILE", str(file)) in capsys.readouterr().err
 
 

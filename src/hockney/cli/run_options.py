@@ -187,6 +187,8 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
     """
     pairs = dict(parse_pair("an option", word) for word in words)
     if (shift := pairs.pop("shift", None)) is not None:
+        if "schedule" in pairs:
+            raise UsageError("shift is the old name of schedule: leave one of them out")
         pairs["schedule"] = ",".join({"yes": "barrel", "no": "all"}.get(each, each) for each in shift.split(","))
     fragment = pairs.get("fragment", "fixed")
     mean_bytes: tuple[int, ...] = ()
@@ -219,7 +221,7 @@ def _fragments(path: Path) -> tuple[str, tuple[int, ...]]:
 
     Of more than LIST_MAX sizes the means of as many classes, each with the same number of them.
     """
-    words = re.split(r"[\s,]+", named_bytes(path, "sizes of fragments").decode(errors="replace").strip())
+    words = re.findall(r"[^\s,]+", named_bytes(path, "sizes of fragments").decode(errors="replace")) or [""]
     strange = next((word for word in words if not re.fullmatch(r"0*[1-9]\d{0,8}", word, re.ASCII)), None)
     if strange is not None:
         raise UsageError(
