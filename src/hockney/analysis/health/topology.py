@@ -58,8 +58,9 @@ def read_topology(path: Path, hosts: Sequence[str]) -> dict[str, str]:
             _, members, switches = below[name]
             every[name] = members.union(*(every[switch] for switch in switches))
     except CycleError as error:
-        raise misplaced(*error.args[1][:2], "which is above it") from None
-    some = {name: [Host(host) for host in hosts if host in known] for name, known in every.items()}
+        switch, name, *_ = error.args[1]
+        raise misplaced(switch, name, "which is above it") from None
+    some = {name: [Host(host) for host in hosts if host in every[name]] for name in below}  # in the file's order
     some = {name: known for name, known in some.items() if len(known) > 1}
     if not some:
         raise UsageError(f"{path} has no switch with two of these hosts: write their names as --hosts has them")

@@ -20,7 +20,7 @@ for path in /sys/class/net/*; do
     [ -r "$path/mtu" ] || continue # a file of the bonding driver, or no interface at all
     name=${path##*/}
     address=$(ip -o address show dev "$name" scope global 2>/dev/null | sed -n 's/.* inet6* \([0-9a-f.:]*\).*/\1/p;q')
-    speed= link=
+    speed='' link=''
     for real in "$path"/device "$path"/lower_*/device "$path"/lower_*/lower_*/device; do # a virtual one makes its speed up
         [ -e "$real" ] || continue
         speed=$(cat "$path/speed" 2>/dev/null)
