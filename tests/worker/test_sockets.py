@@ -13,7 +13,7 @@ from tests.shared import finished
 from tests.worker.test_native import HERE, PATTERNS, converse, measure, measured, shared
 
 from hockney.errors import UsageError
-from hockney.worker.build import build_worker
+from hockney.worker.build import SOURCES, build_worker
 from hockney.worker.catalogue import load
 
 # Installs a filter of system calls that refuses one with EPERM, as a container's does, and becomes a worker.
@@ -82,6 +82,15 @@ def test_a_thread_of_the_kernel_submits_every_pattern() -> None:
     commands += [measure("twoway", 300_000, window=16, batch=1, samples=2)]
     for answer in measured(commands, "-t", "tcp:uring-sqpoll", *shared()):
         assert answer["verified"] is (answer["pattern"] != "barrier")
+
+
+def test_headers_older_than_what_io_uring_needs_leave_it_out(tmp_path: Path) -> None:
+    """As those of Linux 5.4: the other transports can still be built."""
+    (tmp_path / "linux").mkdir()
+    (tmp_path / "linux" / "io_uring.h").write_text("#define IORING_SETUP_SQPOLL (1U << 1)\n")
+    source = SOURCES / "transports" / "tcp_uring.c"
+    done = finished(["cc", "-std=c17", "-D_GNU_SOURCE", "-Werror", "-fsyntax-only", "-I", str(tmp_path), str(source)])
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # ---- MPTCP ---------------------------------------------------------------------------------------------------------

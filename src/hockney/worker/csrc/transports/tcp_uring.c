@@ -14,12 +14,11 @@
 
 #if defined(__linux__) && defined(__has_include)
 #if __has_include(<linux/io_uring.h>)
-#define URING_KNOWN 1
+#include <linux/io_uring.h>
 #endif
 #endif
 
-#ifdef URING_KNOWN
-#include <linux/io_uring.h>
+#ifdef IORING_FEAT_FAST_POLL /* headers before Linux 5.7 lack what this needs */
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,7 +27,7 @@ enum {
     URING_IDLE_MS = 10,         /* until the kernel's thread sleeps: far longer than a message takes */
     URING_PART_BYTES = 1 << 30, /* of one operation, whose length has 32 bits */
     URING_COOPERATES = 3 << 12, /* one task submits, and the kernel's work is done when it waits: Linux 6.1 */
-    URING_FEATURES = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_FAST_POLL,
+    URING_FEATURES = IORING_FEAT_SINGLE_MMAP | IORING_FEAT_FAST_POLL | 1 << 7, /* IORING_FEAT_SQPOLL_NONFIXED: 5.11 */
 };
 
 /* A request in the caller's memory. */
@@ -50,11 +49,11 @@ typedef struct uring_end {
 
 typedef struct uring {
     hk_ctx_t base;
-    hk_stream_t *stream; /* the connections */
+    hk_status_t (*enter)(struct uring *ring, unsigned wanted); /* uring_enter, or uring_wake if the thread submits */
+    hk_stream_t *stream;                                       /* the connections */
     uring_end_t *out, *in;
     size_t active_count; /* ends with requests */
     unsigned char pad;   /* transferred for a message of 0 bytes */
-    bool polls;          /* the kernel's thread submits */
     int fd;
     unsigned pushed; /* operations that the kernel has not taken yet */
     unsigned char *rings;
@@ -83,27 +82,34 @@ static inline void uring_push(uring_t *ring, uring_end_t *end)
     ring->pushed++;
 }
 
+/* What a call has failed with: HK_OK if it should be repeated. */
+__attribute__((cold, noinline)) static hk_status_t uring_failed(const uring_t *ring)
+{
+    return errno == EINTR || errno == EAGAIN || errno == EBUSY
+               ? HK_OK
+               : hk_fail(HK_ERR_SYSTEM, ring->base.rank, "%s: io_uring_enter failed: %s", ring->base.tp->name,
+                         strerror(errno));
+}
+
 /* Pass on what was pushed, and wait until `wanted` operations are done: 0 or 1. */
 static hk_status_t uring_enter(uring_t *ring, unsigned wanted)
 {
-    unsigned flags = IORING_ENTER_GETEVENTS;
-    if (ring->polls) {
-        /* The thread looks at the tail once more after it has set the flag. */
-        atomic_thread_fence(memory_order_seq_cst);
-        const bool is_idle = (atomic_load_explicit(ring->sq_flags, memory_order_relaxed) & IORING_SQ_NEED_WAKEUP) != 0;
-        if (!is_idle && wanted == 0) {
-            return HK_OK;
-        }
-        flags |= is_idle ? IORING_ENTER_SQ_WAKEUP : 0;
+    const long taken = syscall(SYS_io_uring_enter, ring->fd, ring->pushed, wanted, IORING_ENTER_GETEVENTS, NULL, 0);
+    ring->pushed -= taken > 0 ? (unsigned)taken : 0;
+    return taken < 0 ? uring_failed(ring) : HK_OK;
+}
+
+/* The same where the kernel's thread takes what was pushed: wake it if it sleeps. */
+static hk_status_t uring_wake(uring_t *ring, unsigned wanted)
+{
+    /* The thread looks at the tail once more after it has set the flag. */
+    atomic_thread_fence(memory_order_seq_cst);
+    const bool is_idle = (atomic_load_explicit(ring->sq_flags, memory_order_relaxed) & IORING_SQ_NEED_WAKEUP) != 0;
+    if (!is_idle && wanted == 0) {
+        return HK_OK;
     }
-    const long taken = syscall(SYS_io_uring_enter, ring->fd, ring->pushed, wanted, flags, NULL, 0);
-    if (taken >= 0) {
-        ring->pushed -= ring->polls ? ring->pushed : (unsigned)taken;
-    } else if (errno != EINTR && errno != EAGAIN && errno != EBUSY) {
-        return hk_fail(HK_ERR_SYSTEM, ring->base.rank, "%s: io_uring_enter failed: %s", ring->base.tp->name,
-                       strerror(errno));
-    }
-    return HK_OK;
+    const unsigned flags = IORING_ENTER_GETEVENTS | (is_idle ? IORING_ENTER_SQ_WAKEUP : 0);
+    return syscall(SYS_io_uring_enter, ring->fd, 0, wanted, flags, NULL, 0) < 0 ? uring_failed(ring) : HK_OK;
 }
 
 /* An operation has moved count bytes, or -errno; starts the next one of its end. */
@@ -147,7 +153,7 @@ static inline hk_status_t uring_await(uring_t *ring, const size_t *left_bytes)
         if (ring->active_count == 0 || (left_bytes != NULL && *left_bytes == 0)) {
             return HK_OK;
         }
-        HK_TRY(uring_enter(ring, 1));
+        HK_TRY(ring->enter(ring, 1));
     }
 }
 
@@ -185,7 +191,7 @@ static hk_status_t uring_isend(hk_ctx_t *ctx, int peer, const void *buf, size_t 
 {
     uring_t *ring = (uring_t *)ctx;
     uring_start(ring, &ring->out[peer], (unsigned char *)(uintptr_t)buf, size_bytes, (uring_req_t *)req);
-    HK_TRY(uring_enter(ring, 0));
+    HK_TRY(ring->enter(ring, 0));
     return uring_reap(ring);
 }
 
@@ -207,7 +213,7 @@ static hk_status_t uring_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
     uring_t *ring = (uring_t *)ctx;
     if (ring->active_count > 0) {
-        HK_TRY(uring_enter(ring, 0));
+        HK_TRY(ring->enter(ring, 0));
         HK_TRY(uring_reap(ring));
     }
     return hk_stream_probe(&ring->stream->base, peer, is_there_p);
@@ -277,7 +283,9 @@ static void *uring_map(int fd, size_t size_bytes, off_t place)
 static bool uring_map_all(uring_t *ring)
 {
     struct io_uring_params params;
-    ring->fd = uring_set_up(2 * (unsigned)ring->base.size, ring->polls, &params);
+    const bool polls = ring->base.tp->variant == HK_STREAM_RING_POLL;
+    ring->enter = polls ? uring_wake : uring_enter;
+    ring->fd = uring_set_up(2 * (unsigned)ring->base.size, polls, &params);
     if (ring->fd < 0) {
         return false;
     }
@@ -317,7 +325,6 @@ static hk_status_t uring_create(const hk_transport_t *tp, const hk_job_t *job, u
     ring->base = (hk_ctx_t){.tp = tp, .rank = job->rank, .size = job->size};
     ring->out = ends;
     ring->in = ends + size;
-    ring->polls = tp->variant == HK_STREAM_RING_POLL;
     if (!uring_map_all(ring)) {
         const hk_status_t status =
             hk_fail(HK_ERR_UNSUPPORTED, job->rank, "%s: no io_uring: %s", tp->name, strerror(errno));
@@ -370,7 +377,7 @@ static bool uring_counter(const hk_ctx_t *ctx, size_t i, hk_counter_t *counter_p
 static bool uring_is_here(const hk_transport_t *tp, char *why, size_t len, const char **how_p)
 {
     (void)tp;
-    *how_p = "use a Linux machine whose linux/io_uring.h is installed (linux-libc-dev)";
+    *how_p = "use a Linux machine with a linux/io_uring.h of Linux 5.7 or newer (linux-libc-dev)";
     (void)snprintf(why, len, "hockney was built without io_uring");
     return false;
 }
