@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -168,6 +169,25 @@ def test_a_host_that_dies_is_named_within_10_s_whatever_the_queues_hold(
         _, said = first.communicate(timeout=60)
         assert time.monotonic() - began_s < 10
         assert f"rank 0: {transport}: rank 1 is gone" in said
+
+
+@pytest.mark.parametrize("transport", ["zmq:tcp", "zmq:push-tcp"])
+def test_a_stranger_that_comes_and_goes_is_no_rank_that_is_gone(transport: str) -> None:
+    """A port scan reaches the sockets that listen between hosts."""
+    with two_hosts(transport, measure("pingpong", 8, batch=10**9, timeout_s=100)) as (first, second):
+        ranks = [psutil.Process(pid) for pid in (first.pid, second.pid)]
+        all_of_both = [each for rank in ranks for each in (rank, *rank.children())]
+        listening = {
+            link.laddr for each in all_of_both for link in each.net_connections("tcp") if link.status == "LISTEN"
+        }
+        assert listening
+        for address in listening:
+            socket.create_connection(address, timeout=10).close()
+        os.killpg(second.pid, signal.SIGSTOP)  # so that rank 0 waits, and asks whether rank 1 is there
+        time.sleep(2)
+        os.killpg(second.pid, signal.SIGCONT)
+        time.sleep(1)
+        assert first.poll() is None
 
 
 def test_hello_names_the_version_and_the_sockets() -> None:

@@ -55,7 +55,7 @@ typedef struct hk_zmq {
     bool owns_context;
     void **out, **in;      /* [size] sockets; with PAIR the same, with PULL `in` is one */
     void **monitor;        /* [size] events of `out`; NULL: none */
-    bool *is_gone;         /* [size] */
+    int *links;            /* [size] connections of `out`; below 0: the rank is gone */
     hk_zmq_stash_t *stash; /* [size] */
     bool has_stashed;      /* since the last rest */
     hk_zmq_end_t *ends;    /* [2 * size]: out, then in */

@@ -281,6 +281,7 @@ static hk_status_t zmq_hook_probe(hk_ctx_t *ctx, int peer, bool *is_there_p)
 {
     hk_zmq_t *zmq = zmq_of(ctx);
     bool has_moved = false;
+    *is_there_p = false;
     HK_TRY(zmq_move(zmq, &has_moved));
     zmq_pollitem_t item = {.socket = zmq->in[peer], .events = ZMQ_POLLIN};
     while (zmq->stash[peer].count == 0 && zmq_poll(&item, 1, 0) > 0 && !zmq->kind->is_pair) {

@@ -12,14 +12,15 @@
 
 #include "zmq_hooks.h"
 
-enum { KEY_BYTES = 16, NAME_BYTES = 96, MEET_LIMIT_MS = 30000, FILES_OF_PEER = 10 };
+enum { KEY_BYTES = 16, NAME_BYTES = 96, MEET_LIMIT_MS = 30000, FILES_OF_PEER = 10, ZMQ_GONE = -1 };
 
 /* Where a rank can be connected to; one for each peer that connects, or its own for all. */
 typedef char zmq_name_t[NAME_BYTES];
 
 /* ---- peers that are gone ----------------------------------------------------------------------------------------- */
 
-/* Read the events of a peer's connection. */
+/* Read the events of a peer's socket. A stranger may connect to it and leave; the rank is gone with the last
+ * connection, and stays so if its host connects again. */
 static void zmq_note_events(hk_zmq_t *zmq, int peer)
 {
     zmq_msg_t part;
@@ -33,7 +34,10 @@ static void zmq_note_events(hk_zmq_t *zmq, int peer)
         memcpy(&event, zmq_msg_data(&part), sizeof event);
         (void)zmq_msg_recv(&part, zmq->monitor[peer], ZMQ_DONTWAIT); /* the address */
         (void)zmq_msg_close(&part);
-        zmq->is_gone[peer] = zmq->is_gone[peer] || event == ZMQ_EVENT_DISCONNECTED;
+        zmq->links[peer] += zmq->links[peer] < 0 ? 0 : event == ZMQ_EVENT_DISCONNECTED ? -1 : 1;
+        if (zmq->links[peer] == 0) {
+            zmq->links[peer] = ZMQ_GONE;
+        }
     }
 }
 
@@ -48,7 +52,8 @@ hk_status_t hk_zmq_look(hk_zmq_t *zmq, int peer, int reason)
                        zmq_strerror(reason));
     }
     zmq_note_events(zmq, peer);
-    return zmq->is_gone[peer] ? hk_fail(HK_ERR_PEER, zmq->base.rank, "%s: rank %d is gone", name, peer) : HK_OK;
+    return zmq->links[peer] == ZMQ_GONE ? hk_fail(HK_ERR_PEER, zmq->base.rank, "%s: rank %d is gone", name, peer)
+                                        : HK_OK;
 }
 
 /* ---- leaving ----------------------------------------------------------------------------------------------------- */
@@ -81,7 +86,7 @@ void hk_zmq_close(hk_ctx_t *ctx)
     free(zmq->active);
     free(zmq->ends);
     free(zmq->stash);
-    free(zmq->is_gone);
+    free(zmq->links);
     free(zmq->monitor);
     free(zmq->in);
     free(zmq->out);
@@ -148,7 +153,8 @@ static hk_status_t zmq_watch(hk_zmq_t *zmq, int peer)
         return HK_OK;
     }
     zmq->monitor[peer] = zmq_make(zmq, ZMQ_PAIR);
-    if (zmq_socket_monitor(zmq->out[peer], name, ZMQ_EVENT_DISCONNECTED) != 0 || zmq->monitor[peer] == NULL ||
+    const int events = ZMQ_EVENT_CONNECTED | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED;
+    if (zmq_socket_monitor(zmq->out[peer], name, events) != 0 || zmq->monitor[peer] == NULL ||
         zmq_connect(zmq->monitor[peer], name) != 0) {
         return zmq_fail(zmq, "watch a socket");
     }
@@ -258,12 +264,12 @@ static hk_status_t zmq_create(const hk_transport_t *tp, const hk_job_t *job, hk_
     zmq->out = calloc(size, sizeof(void *));
     zmq->in = calloc(size, sizeof(void *));
     zmq->monitor = calloc(size, sizeof(void *));
-    zmq->is_gone = calloc(size, sizeof *zmq->is_gone);
+    zmq->links = calloc(size, sizeof *zmq->links);
     zmq->stash = calloc(size, sizeof *zmq->stash);
     zmq->ends = calloc(2 * size, sizeof *zmq->ends);
     zmq->active = calloc(2 * size, sizeof(hk_zmq_end_t *));
     zmq->items = calloc(2 * size, sizeof *zmq->items);
-    if (zmq->out == NULL || zmq->in == NULL || zmq->monitor == NULL || zmq->is_gone == NULL || zmq->stash == NULL ||
+    if (zmq->out == NULL || zmq->in == NULL || zmq->monitor == NULL || zmq->links == NULL || zmq->stash == NULL ||
         zmq->ends == NULL || zmq->active == NULL || zmq->items == NULL) {
         zmq->base.size = 0; /* there may be no sockets to close */
         hk_zmq_close(&zmq->base);
