@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from tests.analysis.health.made import known_host, read_health, store_health
 from tests.cli.support import call_here
 
+from hockney.analysis.finding import Absence, NotChecked
+from hockney.analysis.health import UNSAID
 from hockney.analysis.health.matrices import DEMAND, REMEDIES
 from hockney.analysis.pairs import partners
 from hockney.analysis.repeat import further
@@ -272,6 +275,8 @@ def test_bad_hosts_are_drained_with_the_reason_and_links_are_not(tmp_path: Path)
     assert bad_hosts(health) == {"n9": "n9 cannot be used", "n3": "n3 is slow"}
     assert drain_lines(health)[1] == "scontrol update NodeName=n3 State=DRAIN 'Reason=hockney: n3 is slow'"
     assert undrained(health) == "the link from n1 to n6 loses packets"
+    unsaid = NotChecked(Absence.NOT_MEASURED, "differences", UNSAID, {"properties": ["speed"]})
+    assert undrained(replace(health, findings=(), not_checked=(unsaid,))) == ""  # cron would send it each night
 
 
 @pytest.mark.parametrize(
