@@ -194,6 +194,11 @@ def test_an_mpi_that_is_sure_to_use_ucx_is_a_layer_on_it(library: str, is_on_ucx
     other = curve(line(120.0), transport="ucx@1.17")
     layers = layers_of(reading(*curves, other, facts=below, libraries={"mpi@x-1": library}))
     assert next(layer.lower for layer in layers if layer.upper == "mpi@x-1") == "shm"  # on which one is not known
+    faster = [
+        replace(each, points=curve(line(80.0)).points) if each.transport == "mpi@x-1" else each for each in curves
+    ]
+    uppers = {layer.upper for layer in layers_of(reading(*faster, facts=below, libraries={"mpi@x-1": library}))}
+    assert ("mpi@x-1" in uppers) == (not is_on_ucx)  # a wheel brings a UCX of its own
 
 
 @pytest.mark.parametrize("hosts", [("here", "here"), ("here", "there")])
