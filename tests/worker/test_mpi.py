@@ -198,8 +198,8 @@ def test_a_launcher_that_was_slow_once_is_asked_again(only: Path, monkeypatch: p
         (["mpi@mpich"], ["mpi"]),
         (["shm", "pvm:raw"], ["pvm"]),
         (["sim@gpmimd:pairs"], []),
-        (["*"], ["mpi", "pvm", "shmem", "zmq"]),
-        (None, ["mpi", "pvm", "shmem", "zmq"]),
+        (["*"], ["mpi", "ofi", "pvm", "shmem", "ucx", "zmq"]),
+        (None, ["mpi", "ofi", "pvm", "shmem", "ucx", "zmq"]),
     ],
 )
 def test_only_named_families_are_searched(
