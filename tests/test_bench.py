@@ -339,7 +339,7 @@ def test_a_benchmark_of_a_report_is_judged_over_its_sizes() -> None:
     [
         (
             ["nul"],
-            "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, loads, reports, osu, repeat",
+            "no part is called nul; there are null, shm, pipe, unix, tcp, events, mpi, layers, loads, reports, osu",
         ),
         (["--write", "null"], "--write takes no --short and no part but models"),
         (["--write", "--short"], "--write takes no --short and no part but models"),

@@ -156,7 +156,7 @@ bandwidth = ">= 5 MB/s"
 """
 
 
-def test_all_hosts_below_their_interfaces_and_one_that_got_slower(four: Bed, tmp_path: Path) -> None:
+def test_all_hosts_below_their_interfaces(four: Bed, tmp_path: Path) -> None:
     """All cables carry 100 Mbit/s, and the interfaces say ten times more, if no limit of the user's counts instead."""
     plant(four, Planted())
     device, store = tmp_path / "eth0", tmp_path / "r.db"
@@ -169,9 +169,6 @@ def test_all_hosts_below_their_interfaces_and_one_that_got_slower(four: Bed, tmp
     try:
         code, all_slow = health(four, store, "--time", "20s")
         limited, within = health(four, store, "--time", "20s", "--expect", str(tmp_path / "limits.toml"))
-        plant(four, Planted({"n3": Host(RATE_MBIT / 4)}))
-        words = ("--max-slowdown", "50%", "--time", "30s", "--json")
-        checked = json.loads(hockney(four, store, "check", "--baseline", "2", *words, codes=(1,)).stdout)
     finally:
         for name in four.names:
             four.run(name, ["umount", "/sys/class/net/eth0"])
@@ -179,12 +176,9 @@ def test_all_hosts_below_their_interfaces_and_one_that_got_slower(four: Bed, tmp
     assert (code, finding["code"], finding["facts"]["names"]) == (1, "below interface", "n[1-4]")
     assert finding["facts"]["of_speed_share"] == pytest.approx(0.095, rel=0.1)
     assert (limited, within["findings"]) == (0, [])
-    slower = [each["point"]["options"] for each in checked["series"] if each["verdict"] == "slower"]
-    assert slower
-    assert all("n3" in of.values() for of in slower), slower
     listed = json.loads(hockney(four, store, "runs", "--json").stdout)["runs"]
-    assert [run["health"]["findings"] for run in listed] == [1, 0, 1]
-    assert "flows from=n3" in hockney(four, store, "compare", "1", "3").stdout
+    assert [run["health"]["findings"] for run in listed] == [1, 0]
+    assert "flows of" in hockney(four, store, "compare", "1", "2").stdout
 
 
 AHEAD = r"""
