@@ -45,9 +45,7 @@ def test_a_slow_host_a_lossy_link_and_a_host_that_differs(tmp_path: Path) -> Non
     screen = shown(tmp_path / "r.db")
     assert "8 hosts, 28 of 28 pairs measured" in screen
     assert "usually 100 MB/s" in screen
-    assert (
-        "n3 is slow where it sends. 40.0 MB/s, 40% of the usual 100 MB/s, with 7 of 7 other hosts." in screen
-    )
+    assert "n3 is slow where it sends. 40.0 MB/s, 40% of the usual 100 MB/s, with 7 of 7 other hosts." in screen
     assert "the link from n1 to n6 loses packets. 1% (90 of 9,000) under load" in screen
     assert "kernel is not the same on all hosts. n8 Linux 5.4; the other 7 have Linux 6.1." in screen
     assert "n9 cannot be used. no answer." in screen
