@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import re
 import sys
 from collections import defaultdict
@@ -50,17 +51,44 @@ def nodes() -> dict[Path, list[ast.AST]]:
     return {path: list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))) for path in PACKAGE.rglob("*.py")}
 
 
-def imports() -> Iterator[tuple[Path, str, str]]:
-    """Each file of a room with that room, and one that it imports from."""
+def names() -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Each file with one name of hockney that it imports: `("results", "runs", "Run")`."""
     for path, parts in nodes().items():
-        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        names = {
+        found = {
             f"{node.module}.{alias.name}" for node in parts if isinstance(node, ast.ImportFrom) for alias in node.names
         }
-        names |= {alias.name for node in parts if isinstance(node, ast.Import) for alias in node.names}
-        rooms = {name.split(".")[1] for name in names if name.startswith("hockney.")} & LEVEL.keys()
-        if room not in ("__init__", "__main__"):
-            yield from ((path, room, other) for other in sorted(rooms - {room}))
+        found |= {alias.name for node in parts if isinstance(node, ast.Import) for alias in node.names}
+        yield from ((path, tuple(name.split(".")[1:])) for name in sorted(found) if name.startswith("hockney."))
+
+
+def imports() -> Iterator[tuple[Path, str, str]]:
+    """Each file of a room with that room, and one that it imports from."""
+    for path, name in names():
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if room not in ("__init__", "__main__") and name[0] in LEVEL.keys() - {room}:
+            yield path, room, name[0]
+
+
+def test_no_files_or_folders_of_a_folder_import_each_other_in_a_circle() -> None:
+    """Imports for types count, too. A figure knows its series, from which it reads its samples."""
+    within: dict[Path, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for path, name in names():
+        own = path.relative_to(PACKAGE).with_suffix("").parts
+        depth = next(level for level, part in enumerate(own) if name[level : level + 1] != (part,))
+        folder = PACKAGE.joinpath(*own[:depth])
+        other = "".join(name[depth : depth + 1])
+        is_part = (folder / other).is_dir() or (folder / f"{other}.py").is_file()
+        within[folder][own[depth]].add(other if other and is_part else "__init__")
+    figures = within[PACKAGE / "results"]["figures"]
+    assert "runs" in figures, "then this exception goes"
+    figures.remove("runs")
+    for folder, below in within.items():
+        for part, others in below.items():
+            others.discard(part)
+        try:
+            graphlib.TopologicalSorter(below).prepare()
+        except graphlib.CycleError as error:
+            pytest.fail(f"{folder.relative_to(PACKAGE)}: {' <- '.join(error.args[1])}")
 
 
 def test_imports_point_one_way() -> None:

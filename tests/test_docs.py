@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from tests.cli.support import call_here
 from tests.shared import finished
 
-from hockney.analysis.compare.expect import load_expectations
+from hockney.analysis.expect import load_expectations
 from hockney.analysis.repeat import LAUNCHES_WANTED
 from hockney.cli.commands import COMMANDS, hockney
 from hockney.cli.run_options import find_suite
@@ -162,7 +162,7 @@ def test_the_page_says_whose_collectives_are_native() -> None:
 def test_every_documented_threshold_is_on_the_page_of_explain() -> None:
     """Or, of a transport, in its row."""
     table = PAGES["explain.md"].partition("## Documented thresholds")[2].partition("\n## ")[0]
-    rows = rows_of(ROOT / "src/hockney/analysis/explain/thresholds.toml")
+    rows = rows_of(ROOT / "src/hockney/analysis/thresholds.toml")
     assert len(rows) > 5
     for row in rows:
         cells = re.findall(rf"`{row['name'].replace(', ', '`, `')}` {row['bytes']}\b", table)

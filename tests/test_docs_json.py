@@ -31,7 +31,7 @@ from tests.report.test_sheet import store_two_hosts
 
 import hockney.measure.check
 from hockney.analysis.compare import ReasonCode, Verdict, compare_runs
-from hockney.analysis.compare.expect import Outcome
+from hockney.analysis.expect import Outcome
 from hockney.analysis.explain import DETECTORS, Explanation, FittedLine, Layer, OffLine, Parameters
 from hockney.analysis.finding import Absence, Finding, NotChecked, Note, Subject
 from hockney.analysis.tune.rules import Rule

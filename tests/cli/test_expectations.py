@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare.made import add_run, curve
-from tests.analysis.compare.test_expect import of_8_bytes
+from tests.analysis.test_expect import of_8_bytes
 from tests.builders import make_point
 from tests.cli.support import call_here, write_model
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hockney.analysis.compare.expect import load_expectations
+from hockney.analysis.expect import load_expectations
 from hockney.analysis.predict.topology import parse_topology
 from hockney.errors import UsageError
 from hockney.files import named_bytes, named_text

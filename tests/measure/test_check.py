@@ -20,7 +20,7 @@ from tests.measure.test_run import Silent
 from tests.shared import Fakes, finished
 
 from hockney.analysis.compare import Reason, ReasonCode, SeriesChange, Verdict
-from hockney.analysis.compare.expect import Expectations
+from hockney.analysis.expect import Expectations
 from hockney.errors import HockneyError, UsageError
 from hockney.measure import run as running
 from hockney.measure.check import (

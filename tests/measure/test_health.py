@@ -17,7 +17,8 @@ from tests.measure.made_up_machine import Notes, OwnClock
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.compare import Verdict
-from hockney.analysis.health.matrices import DEMAND, RATE, REMEDIES, UNUSABLE, directed
+from hockney.analysis.health.matrices import DEMAND, REMEDIES, UNUSABLE
+from hockney.analysis.host_series import RATE, directed
 from hockney.errors import UsageError, notice
 from hockney.measure.check import check
 from hockney.measure.health import PairSampler, measure_health, pairs_text, plan_health, remember, round_of

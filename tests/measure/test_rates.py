@@ -15,7 +15,8 @@ from tests.measure.made_up_machine import Notes, OwnClock, plan_of
 from hockney.measure.point_work import PointFailed
 from hockney.measure.rates import RateSampler
 from hockney.model import Definition, Measurement, PatternTraits, Point, PointStatus
-from hockney.results.rates import at_rate, misses_of, next_hz
+from hockney.results.rates import at_rate
+from hockney.stats.rates import misses_of, next_hz
 
 FARM = Point("unix", "pushfarm", 3, 1024, (("in_flight", "8"),), traits=PatternTraits(stream=True))
 

@@ -20,10 +20,10 @@ from hockney.cli import execute
 from hockney.report.documents.sheet import sheet_table
 from hockney.report.findings import grouped
 from hockney.report.notes import padded
+from hockney.report.page.charts import _points
 from hockney.report.page.curves import curves_of
 from hockney.report.page.findings import findings_of
 from hockney.report.page.material import material_of
-from hockney.report.page.pictures import _points
 from hockney.report.sheet import COLUMNS, make_sheet
 from hockney.report.words import cell_text
 from hockney.results.export import write_csv, write_json

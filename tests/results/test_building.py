@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from tests.builders import make_point
 
 from hockney.model import PatternTraits
 from hockney.results.building import Building, building_of, jain
-from hockney.results.figures import Figure
 
 
 def test_fairness_is_one_for_equal_rates_and_the_share_of_one_that_has_all() -> None:
@@ -20,17 +19,13 @@ def test_fairness_is_one_for_equal_rates_and_the_share_of_one_that_has_all() -> 
     assert jain([1.0, 3.0]) == pytest.approx(16 / 20)
 
 
-def built(*, rate_hz: int = 0, wall_ns: int = 1, **counters: tuple[float, ...]) -> Building | None:
+def built(*, rate_hz: int = 0, wall_ns: int = 1, **counters: tuple[float, ...]) -> Building:
     """Of 2 readouts with 3 streams of 1,000 B and 2 builders: two measurements of 50 events, or 10 us for each."""
     options = {"senders": "2", "streams": "3", **({"rate_hz": str(rate_hz)} if rate_hz else {})}
     events = PatternTraits(events=True)
     point = make_point(1000, "tcp", "eventbuilder", ranks=5, options=tuple(options.items()), traits=events)
-    each = SimpleNamespace(elapsed_ns=np.zeros((5, 50)), wall_ns=(wall_ns, 7, 7, 7, 7), counters=counters)
-    time, is_imported = SimpleNamespace(value=10_000.0), False
-    figure = SimpleNamespace(
-        point=point, time=time, is_imported=is_imported, measurements=[each, each], samples_of=[each, each]
-    )
-    return building_of(cast(Figure, cast(Any, figure)))
+    each: Any = SimpleNamespace(elapsed_ns=np.zeros((5, 50)), wall_ns=(wall_ns, 7, 7, 7, 7))
+    return building_of(point, 10_000.0, [counters, counters], [each, each])
 
 
 def test_events_that_start_at_once_have_the_bytes_of_a_builder_and_what_was_sent_again() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hockney.analysis.compare.expect import Expectations
+from hockney.analysis.expect import Expectations
 from hockney.errors import UsageError
 from hockney.measure.plan import make_plan
 from hockney.suites import CacheShare, Suite, builtin_names, load_suite

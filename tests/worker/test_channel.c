@@ -18,7 +18,7 @@
 extern const hk_transport_t hk_transport_shm, hk_transport_shm_sync, hk_transport_threads;
 
 _Static_assert(HK_INLINE_BYTES == 48 && HK_EAGER_BYTES == 256 && HK_RING_SLOTS == 64 && sizeof(hk_slot_t) == 320,
-               "docs/transports.md and explain/thresholds.toml contain these numbers");
+               "docs/transports.md and analysis/thresholds.toml contain these numbers");
 
 enum {
     RANKS_MAX = 6,

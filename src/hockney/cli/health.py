@@ -135,7 +135,7 @@ def health(
 
 def _limits(path: Path, catalogue: Catalogue) -> list[dict[str, Any]]:
     """The tables of a file of expectations, all of hosts, as a plan stores them. Raises UsageError."""
-    from hockney.analysis.compare.expect import load_expectations
+    from hockney.analysis.expect import load_expectations
 
     tables = load_expectations(path, catalogue).expect
     if others := [number for number, table in enumerate(tables, start=1) if not table.hosts]:

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from hockney.analysis.health.matrices import SUITE
+from hockney.analysis.host_series import SUITE
 from hockney.machine.files import format_cpus, named_cpus
 from hockney.measure.health import pairs_text
 from hockney.measure.plan import Plan

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from hockney.analysis.compare import Comparison, SeriesChange, Verdict
-from hockney.analysis.compare.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
+from hockney.analysis.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
+from hockney.analysis.host_series import series_of
 from hockney.analysis.compare.values import VARIABLE
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import measuring
@@ -190,7 +191,8 @@ def check_expectations(
     else:
         with open_results(store) as results:
             run = results.run(reference)
-            run_id, judged, sampled_s = run.id, judge_expectations(run, expectations, catalogue), _sampled_s(run)
+            judged = judge_expectations(run, expectations, catalogue, series_of(run))
+            run_id, sampled_s = run.id, _sampled_s(run)
     counts = Counter(limit.outcome for limit in judged)
     code = ExitCode.DONE
     if counts[Outcome.MISSED]:

@@ -17,9 +17,8 @@ from typing import Any
 
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
-from hockney.analysis.compare.expect import Expectations, Judged, Outcome, judge_expectations
-from hockney.analysis.health.ends import series_of
-from hockney.analysis.health.matrices import SUITE
+from hockney.analysis.expect import Expectations, Judged, Outcome, judge_expectations
+from hockney.analysis.host_series import SUITE, series_of
 from hockney.analysis.repeat import LAUNCHES_WANTED, longer_health, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
 from hockney.measure import run as running

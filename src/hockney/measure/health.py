@@ -23,21 +23,12 @@ from hockney.analysis.health import died, health_of
 from hockney.analysis.health.absolute import EXPECTED
 from hockney.analysis.health.counters import COUNTERS
 from hockney.analysis.health.faults import SLOW
-from hockney.analysis.health.matrices import (
-    DEMAND,
-    RATE,
-    REMEDIES,
-    SUITE,
-    UNUSABLE,
-    directed,
-    matrices_of,
-    time_of_rank,
-    usual,
-)
+from hockney.analysis.health.matrices import DEMAND, REMEDIES, UNUSABLE, matrices_of, usual
 from hockney.analysis.health.nights import NIGHT, NIGHTS_MAX, WORSE, Night, Worse, night_of, worse_hosts
 from hockney.analysis.health.readable import readable
 from hockney.analysis.health.stalls import STALLS, to_leave_out
 from hockney.analysis.health.topology import SWITCHES
+from hockney.analysis.host_series import RATE, SUITE, directed, time_of_rank
 from hockney.errors import UsageError, notice
 from hockney.measure.calibration import Calibration
 from hockney.measure.estimate import MIN_MEASUREMENTS

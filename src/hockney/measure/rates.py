@@ -18,7 +18,8 @@ from hockney.measure.point_work import Work
 from hockney.measure.predict import Models, ModelTimes, Tick, times_of
 from hockney.measure.sampler import Sampler
 from hockney.model import Measurement, Point
-from hockney.results.rates import at_rate, highest_of, misses_of, next_hz
+from hockney.results.rates import at_rate, highest_of
+from hockney.stats.rates import misses_of, next_hz
 
 
 def search_on_models(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from hockney.results.figures import Figure
+from hockney.model import Measurement, Point
 
 SENDING = "send_ns"  # the counter of readouts: how long their sends took
 
@@ -32,14 +30,22 @@ class Building:
     timeouts: int
 
 
-def building_of(figure: Figure) -> Building | None:
-    """The figures of a pattern whose time is that of an event; None of another."""
-    point, options = figure.point, dict(figure.point.options)
-    if not point.traits.events:
-        return None
-    counted = _counted(figure)
+Counters = Mapping[str, Sequence[float]]  # of a measurement, by name: a value for each rank
+
+
+def building_of(
+    point: Point, time_ns: float, counters: Sequence[Counters], measurements: Sequence[Measurement]
+) -> Building:
+    """The figures of a pattern whose time is that of an event.
+
+    From its time, the counters of all measurements, and those that have samples.
+    """
+    options = dict(point.options)
+    counted = _summed(counters)
     readouts, streams = int(options.get("senders", 1)), int(options.get("streams", 1))
-    reached, events = _reached(figure) if point.rate_hz else (1e9 / figure.time.value if figure.time.value else None, 0)
+    reached, events = (
+        _reached(measurements, point.rate_hz) if point.rate_hz else (1e9 / time_ns if time_ns else None, 0)
+    )
     sending = counted.get(SENDING, ())[1 : 1 + readouts]
     event_bytes = readouts * streams * point.bytes if sending else 0
     return Building(
@@ -54,24 +60,22 @@ def building_of(figure: Figure) -> Building | None:
     )
 
 
-def _counted(figure: Figure) -> dict[str, tuple[float, ...]]:
-    """Each counter of each rank, over all measurements of the figure."""
-    counters = [each.counters for each in figure.measurements]
+def _summed(counters: Sequence[Counters]) -> dict[str, tuple[float, ...]]:
+    """Each counter of each rank, over all measurements."""
     return {
         name: tuple(map(sum, zip(*(each[name] for each in counters if name in each), strict=True)))
         for name in {name for each in counters for name in each}
     }
 
 
-def _reached(figure: Figure) -> tuple[float | None, int]:
+def _reached(measurements: Sequence[Measurement], offered_hz: float) -> tuple[float | None, int]:
     """The events on schedule per second of rank 0's time, and how many there were.
 
     The last period is not in that time, so the rate is at most the one offered.
     """
-    measurements = [] if figure.is_imported else figure.samples_of
     events = sum(each.elapsed_ns.shape[1] for each in measurements)
     wall_ns = sum(each.wall_ns[0] for each in measurements)
-    return (min(1e9 * events / wall_ns, figure.point.rate_hz) if wall_ns else None), events
+    return (min(1e9 * events / wall_ns, offered_hz) if wall_ns else None), events
 
 
 def jain(rates: Sequence[float]) -> float:

@@ -24,6 +24,7 @@ from hockney.model import DIGITS, Definition, Measurement, Point, PointStatus
 from hockney.results.building import Building, building_of
 from hockney.stats import MIXED, UNKNOWN, State, state_order
 from hockney.stats.figures import (
+    INTERVAL_MEASUREMENTS,
     RANGE,
     ROUNDING,
     STREAM_EVENTS_MIN,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from hockney.results.runs import Run, Series
     from hockney.results.store import MeasurementSummary
 
-INTERVAL_MEASUREMENTS = 6  # of a point in a state: fewer give no 95 % interval of a median
 SEVERAL_STATES = "several states"
 EITHER = "quiet or contended"  # of a level
 
@@ -205,7 +205,10 @@ class Figure:
     @functools.cached_property
     def building(self) -> Building | None:
         """Of events: the rate reached, each builder's share, late and lost ones, fairness; None of other patterns."""
-        return building_of(self)
+        if not self.point.traits.events:
+            return None
+        counters = [each.counters for each in self.measurements]
+        return building_of(self.point, self.time.value, counters, [] if self.is_imported else self.samples_of)
 
     def read(self) -> Figure:
         """The figure itself, once its samples are read: the file may then be closed."""

@@ -18,9 +18,9 @@ from hockney import stats
 from hockney.errors import UsageError
 from hockney.model import Launch, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.figures import SEVERAL_STATES, Figure, Frame
-from hockney.results.rates import misses_of
 from hockney.results.store import MeasurementSummary, RunSummary, Store, StoredPoint
 from hockney.results.traits import transport_traits
+from hockney.stats.rates import misses_of
 
 if TYPE_CHECKING:
     from hockney.model import FloatArray, Int64Array

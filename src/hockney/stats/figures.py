@@ -21,6 +21,7 @@ from hockney.stats.interval import Estimate, Interval
 if TYPE_CHECKING:
     from hockney.model import FloatArray
 
+INTERVAL_MEASUREMENTS = 6  # of a point in a state: fewer give no 95 % interval of a median
 STREAM_EVENTS_MIN = 8  # in a sample of a stream: with fewer, its start and end dominate the time
 
 BETWEEN_LAUNCHES, ONE_LAUNCH = "launches", "within one launch"  # the kinds of variation that an interval covers

@@ -1,6 +1,6 @@
 """Compares two stored runs series by series, with launches as the unit of replication (docs/methods.md).
 
-Those of health runs are of hosts and links (analysis/health/ends.py), which have no machine state.
+Those of health runs are of hosts and links (analysis/host_series.py), which have no machine state.
 
 A launch's value is the median of its measurements' medians in one machine state: that of the tables of base, else of
 new, where both runs have it. States are classified over the measurements of both runs together, since one that was slow
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from hockney.analysis.compare.differences import contention_of, differences, is_unchanged, renamed
 from hockney.analysis.compare.drift import Drift, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
-from hockney.analysis.health.ends import series_of
+from hockney.analysis.host_series import series_of
 from hockney.analysis.repeat import INTERLEAVED, ends_early
 from hockney.errors import UsageError
 from hockney.model import DIGITS, NOT_MEASURED, MachineProbe, Point, PointStatus, RunInfo

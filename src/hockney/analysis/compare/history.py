@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from hockney.analysis.compare.differences import differences, renamed, unversioned
 from hockney.analysis.compare.drift import SHOWN_BY
 from hockney.analysis.compare.values import Comparison, SeriesChange, Verdict
-from hockney.analysis.health.ends import series_of
+from hockney.analysis.host_series import series_of
 from hockney.analysis.repeat import INTERLEAVED
 from hockney.errors import HockneyError, UsageError, unknown
 from hockney.machine.facts import fact

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hockney.analysis.explain.thresholds import thresholds_of
 from hockney.analysis.repeat import (
     LAUNCHES_WANTED,
     alternate,
@@ -19,6 +18,7 @@ from hockney.analysis.repeat import (
     more_pairs,
     new_baseline,
 )
+from hockney.analysis.thresholds import thresholds_of
 from hockney.errors import Fix
 from hockney.model import CurveKey, Point, RunInfo, curve_of
 from hockney.stats.interval import Estimate
@@ -167,7 +167,7 @@ class Range:
 
     @property
     def states(self) -> list[str]:
-        """What the runs call the machine states in which any of them was compared."""
+        """The runs' names of the machine states in which series were compared."""
         return list(dict.fromkeys(name for change in self.changes for name in change.states))
 
     @property
@@ -283,7 +283,7 @@ class Comparison:
 
     @functools.cached_property
     def is_by_factor(self) -> bool:
-        """Whether changes are told as factors, not in per cent: one is to half or double the time, or more."""
+        """Whether changes are shown as factors, not in per cent: one is to half or double the time, or more."""
         known = [change.ratio.value for change in self.changes if change.ratio]
         seen = [change.seen_ratio or 1.0 for change in self.changes if self.has_no_verdict]
         return any(ratio >= 2 or ratio <= 0.5 for ratio in known + seen)
@@ -312,11 +312,11 @@ class Comparison:
             curve = replace(change.point, options=names) if change.point.hosts else change.point
             curves.setdefault(curve_of(curve), []).append(change)
         ranges: list[Range] = []
-        apart = ALIKE if self.has_no_verdict else math.inf
+        factor_max = ALIKE if self.has_no_verdict else math.inf
         for members in curves.values():
             before: SeriesChange | None = None
             for change in sorted(members, key=_row_order):
-                if before is not None and _belongs(ranges[-1].changes, change, apart):
+                if before is not None and _belongs(ranges[-1].changes, change, factor_max):
                     ranges[-1] = replace(ranges[-1], changes=(*ranges[-1].changes, change))
                 else:
                     limit = None if before is None else self._limit_between(before.point, change.point)
@@ -340,7 +340,7 @@ def _row_order(change: SeriesChange) -> tuple[int, str, float]:
     return change.point.bytes, change.verdict.value if change.point.hosts else "", -moved
 
 
-def _belongs(before: Sequence[SeriesChange], change: SeriesChange, apart: float) -> bool:
+def _belongs(before: Sequence[SeriesChange], change: SeriesChange, factor_max: float) -> bool:
     """Whether a size belongs to the range before it: none moved more than twice as much, with intervals that agree.
 
     Ratios without a verdict differ by this factor at most.
@@ -349,7 +349,7 @@ def _belongs(before: Sequence[SeriesChange], change: SeriesChange, apart: float)
         return False
     if change.verdict not in MOVED:
         first, own = before[0].seen_ratio or 1.0, change.seen_ratio or 1.0
-        return max(first / own, own / first) <= apart
+        return max(first / own, own / first) <= factor_max
     moved = _moved_by(change)
     pairs = (sorted((moved, _moved_by(other)), key=lambda pair: pair[1]) for other in before)
     return not any(more[0] > less[2] and more[1] > 2 * less[1] for less, more in pairs)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hockney.analysis.explain.curve import MeasuredCurve, Options, Reading, is_like, subject_of
-from hockney.analysis.explain.thresholds import own_command
 from hockney.analysis.finding import Absence, Finding, NotChecked, load_of
+from hockney.analysis.thresholds import own_command
 from hockney.errors import Fix
 from hockney.machine.files import rows_of
 from hockney.model import IMPORTED, pattern_text

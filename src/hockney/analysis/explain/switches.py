@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from hockney.analysis.explain.curve import CurvePoint, MeasuredCurve, Reading, subject_of
 from hockney.analysis.explain.layers import carried_by
-from hockney.analysis.explain.thresholds import Threshold, thresholds_of
 from hockney.analysis.finding import Finding, NotChecked
 from hockney.analysis.repeat import same_placement
+from hockney.analysis.thresholds import Threshold, thresholds_of
 from hockney.errors import Fix
 from hockney.model import IMPORTED
 from hockney.stats.fit import JUMP, Estimate, Segment, SegmentFit, Switch

@@ -6,11 +6,12 @@ import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from hockney.analysis.expect import Expectation, Outcome, judge_hosts
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
 from hockney.analysis.health.differences import used_interface
-from hockney.analysis.health.ends import series_of
 from hockney.analysis.health.matrices import Matrices
 from hockney.analysis.health.readable import readable
+from hockney.analysis.host_series import series_of
 from hockney.analysis.repeat import longer_health
 from hockney.errors import Fix
 from hockney.model import TO
@@ -64,8 +65,6 @@ def expectations_of(run: Run) -> tuple[list[Finding], list[NotChecked], set[str]
     found, gaps, limited = list[Finding](), list[NotChecked](), set[str]()
     if EXPECTED not in run.info.plan:
         return found, gaps, limited
-    from hockney.analysis.compare.expect import Expectation, Outcome, judge_hosts  # which needs this room
-
     series = series_of(run)
     for number, table in enumerate(readable(Expectation, run.info.plan, EXPECTED), start=1):
         unclear: dict[str, list[str]] = {}

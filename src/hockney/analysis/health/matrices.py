@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from hockney.analysis.clusters import Pair
-from hockney.analysis.pairs import partners
-from hockney.model import Measurement, Point
-from hockney.results.runs import Run, Series
+from hockney.analysis.host_series import LATENCY, hosts_of, pair_times
+from hockney.model import Measurement
+from hockney.results.runs import Run
 from hockney.stats import interval
 from hockney.stats.interval import Interval
-from hockney.worker.hosts import parse_hosts
 
-SUITE = "health"
 UNUSABLE = "unusable_hosts"  # in the stored plan: the cause by host
 LOST = "lost_hosts"  # in the stored facts: a list of causes by host
 DEMAND = "host_demand"  # in the plan: what it takes to reach a host
 REMEDIES = "host_remedies"  # there too: by host, of those that answer, but cannot be used
 _BREAK = 0.03  # of the segments of a measurement
-LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
 
 
 @dataclass(frozen=True)
@@ -133,39 +129,6 @@ def matrices_of(run: Run) -> Matrices:
         fastest_ns=fastest_ns,
         sent=sent,
     )
-
-
-def hosts_of(run: Run) -> tuple[str, ...]:
-    """The names of the hosts, in the order of ranks."""
-    return tuple(host.name for host in parse_hosts(",".join(run.info.plan["hosts"])))
-
-
-def pair_times(series: Series) -> Iterator[tuple[Pair, int, Measurement, float]]:
-    """Of a point of the suite each pair, measurement with its number, and ns of a message that arrived; else none."""
-    pairs = directed(series.point) if series.point.pattern in (LATENCY, RATE) else []
-    for (number, measurement), (a, b) in itertools.product(series.numbered.items() if pairs else (), pairs):
-        share = _arrived_share(measurement, b) if series.point.pattern == RATE else 1.0
-        yield (a, b), number, measurement, time_of_rank(measurement, a) / share
-
-
-def directed(point: Point) -> list[Pair]:
-    """The pairs of ranks that a point of the suite measures, the one whose samples count first."""
-    options = dict(point.options)
-    met = partners(point.ranks, int(options.get("round", "1")))
-    return met if options.get("direction", "up") == "up" else [(b, a) for a, b in met]
-
-
-def time_of_rank(measurement: Measurement, rank: int) -> float:
-    """A message's time by the samples of one rank."""
-    batch_ns = statistics.median(measurement.elapsed_ns[rank].tolist())
-    return float(batch_ns) / (measurement.batch * measurement.definition.divisor)
-
-
-def _arrived_share(measurement: Measurement, rank: int) -> float:
-    """The share of the messages to a rank that arrived: UDP loses some. At least one counts as arrived."""
-    messages: float = measurement.elapsed_ns.shape[1] * measurement.batch * measurement.definition.divisor
-    lost = measurement.counters["lost"][rank] if "lost" in measurement.counters else 0.0
-    return max(1.0, messages - lost) / messages
 
 
 def _sent(measurement: Measurement, rank: int) -> Sent:

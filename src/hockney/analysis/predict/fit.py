@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockney.analysis.explain.fits import delay_of
-from hockney.analysis.explain.thresholds import thresholds_of
+from hockney.analysis.thresholds import thresholds_of
 from hockney.model import Point
 from hockney.results.figures import Figure
 from hockney.results.runs import Run

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from hockney.analysis.health.matrices import time_of_rank
+from hockney.analysis.host_series import time_of_rank
 from hockney.archive.points import Spec
 from hockney.machine.facts import data_caches
 from hockney.model import Definition, Measurement, Point, PointStatus

@@ -11,9 +11,10 @@ from hockney.report.commands import command_line, typed
 from hockney.report.document import Column, Section, Sentence, Text, records
 from hockney.report.documents.tables import TableKind
 from hockney.report.words import RANGE_MARK, bounds_column, known_text, size_text
-from hockney.results.figures import INTERVAL_MEASUREMENTS
-from hockney.results.rates import LATE_MAX, HighestRates, SustainedRate, highest_rates
+from hockney.results.rates import HighestRates, SustainedRate, highest_rates
 from hockney.results.runs import Run
+from hockney.stats.figures import INTERVAL_MEASUREMENTS
+from hockney.stats.rates import LATE_MAX
 from hockney.units import counted, format_messages, format_ns, format_rate
 
 _IN_FLIGHT_MAX = 1024

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hockney.analysis.health import health_of
-from hockney.analysis.health.matrices import SUITE
 from hockney.machine.files import read_toml
-from hockney.report.charts import Chart, PairValues, chart_json, matrix_json, plain
+from hockney.report.charts import chart_json, matrix_json, plain
 from hockney.report.classic import make_report
 from hockney.report.documents.classic import classic_document
-from hockney.report.documents.pairs import host_values, rank_values
+from hockney.report.page.charts import charts_of, curve_charts, matrices_of
 from hockney.report.page.choices import choices_of, strips_of
 from hockney.report.page.comparisons import comparisons_of
 from hockney.report.page.curves import curves_json, fits_json
@@ -23,14 +21,6 @@ from hockney.report.page.predictions import predictions_of
 from hockney.report.page.reports import report_charts
 from hockney.report.page.summary import summary_of
 from hockney.report.page.tables import environment_of, sections_of
-from hockney.report.page.views import (
-    cpu_chart,
-    distribution_chart,
-    history_chart,
-    layers_chart,
-    machines_chart,
-    ranks_chart,
-)
 from hockney.results.runs import Results, Run
 from hockney.results.traits import pattern_traits
 
@@ -46,8 +36,6 @@ class ReportPage:
 
 def page_of(results: Results, run: Run, others: Sequence[Run]) -> ReportPage:
     """The page of a run, compared with others."""
-    from hockney.report.page.pictures import curve_charts  # which draws the charts of this page, too
-
     material = material_of(results, run, others)
     transports = list(material.color_of)
     charts = charts_of(material)
@@ -105,20 +93,6 @@ def page_of(results: Results, run: Run, others: Sequence[Run]) -> ReportPage:
         },
         material.color_of,
     )
-
-
-def charts_of(material: Material) -> list[Chart]:
-    """The charts that have a section each, where they have anything to show."""
-    makers = (distribution_chart, layers_chart, cpu_chart, ranks_chart, history_chart, machines_chart)
-    return [chart for make in makers if (chart := make(material)).views]
-
-
-def matrices_of(material: Material) -> list[PairValues]:
-    """Those between all hosts of a run of health; else of all pairs of ranks, idle before loaded."""
-    if material.run.info.suite == SUITE:
-        return list(host_values(health_of(material.run)))
-    known = material.reading.matrices if material.reading is not None else ()
-    return [rank_values(matrix, material.name_of) for matrix in known]
 
 
 def _definitions(material: Material) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import Any
 from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.explain.curve import Reading
 from hockney.analysis.explain.read import read_run
-from hockney.analysis.health.matrices import SUITE
+from hockney.analysis.host_series import SUITE
 from hockney.analysis.repeat import resume
 from hockney.errors import HockneyError
 from hockney.report.charts import COLORS, DASHES

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hockney.analysis.explain import Explanation
 from hockney.analysis.explain.curve import MeasuredCurve
-from hockney.analysis.health.matrices import SUITE
+from hockney.analysis.host_series import SUITE
 from hockney.report.findings import check_name, evidence_of, gap_text, grouped, title_of
 from hockney.report.page.choices import Candidate, classes_of, fastest, leaders, names_text
 from hockney.report.page.material import Material

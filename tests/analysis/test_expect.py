@@ -11,7 +11,7 @@ from tests.analysis.places import TWO_CORES
 from tests.builders import make_point
 from tests.cli.support import call_here
 
-from hockney.analysis.compare.expect import (
+from hockney.analysis.expect import (
     Expectation,
     Judged,
     LimitReason,
@@ -19,6 +19,7 @@ from hockney.analysis.compare.expect import (
     judge_expectations,
     load_expectations,
 )
+from hockney.analysis.host_series import series_of
 from hockney.errors import UsageError
 from hockney.results.runs import Run
 from hockney.results.store import Store
@@ -30,7 +31,8 @@ from hockney.worker.words import as_pairs
 def judged(catalogue: Catalogue, store: Store, run: int, text: str) -> list[Judged]:
     path = store.path.with_name("expect.toml")
     path.write_text(text)
-    return judge_expectations(Run(store, run), load_expectations(path, catalogue), catalogue)
+    known = Run(store, run)
+    return judge_expectations(known, load_expectations(path, catalogue), catalogue, series_of(known))
 
 
 def of_8_bytes(*lines: str) -> str:

@@ -11,7 +11,7 @@ import enum
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -19,8 +19,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from hockney.analysis.health.ends import series_of
-from hockney.analysis.health.matrices import LATENCY, RATE
+from hockney.analysis.host_series import LATENCY, RATE
 from hockney.analysis.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import unknown
 from hockney.model import NOT_MEASURED, Point
@@ -223,14 +222,15 @@ class Judged:
     classes: tuple[str, ...] = ()
 
 
-def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogue) -> list[Judged]:
-    """Every limit at every point that it is for, in the order of the file."""
+def judge_expectations(
+    run: Run, expectations: Expectations, catalogue: Catalogue, listed: Sequence[Series] = ()
+) -> list[Judged]:
+    """Every limit at every point that it is for, in the order of the file; of hosts in these series of a health run."""
     judged: list[Judged] = []
     tables = enumerate(expectations.expect, start=1)
-    ends = series_of(run) if any(table.hosts for table in expectations.expect) else ()
     for number, table, options_of in ((*each, options) for each in tables for options in each_of(each[1].options)):
         if table.hosts:
-            judged += judge_hosts(ends, number, table)
+            judged += judge_hosts(listed, number, table)
             continue
         pattern = catalogue.pattern(table.pattern)
         options = as_pairs(pattern, options_of)

@@ -10,7 +10,7 @@ from tests.analysis.explain.readings import FACTS, curve, found, reading
 from tests.shared import finished
 from tests.worker.test_session import MPIS, job
 
-from hockney.analysis.explain.thresholds import Threshold, thresholds_of
+from hockney.analysis.thresholds import Threshold, thresholds_of
 from hockney.worker.libraries import Library
 from hockney.worker.session import WorkerSession
 

@@ -9,10 +9,10 @@ from tests.analysis.health.made import store_health
 from tests.builders import make_settings
 from tests.cli.support import call_here
 
+from hockney.analysis import host_series
 from hockney.analysis.clusters import Pair
 from hockney.analysis.compare import Comparison, Verdict, compare_runs
 from hockney.analysis.compare.history import history_of
-from hockney.analysis.health import ends
 from hockney.errors import UsageError
 from hockney.measure.check import usable_baseline
 from hockney.measure.plan import Plan
@@ -73,7 +73,7 @@ def test_links_are_compared_where_all_rounds_were_reached(
 
 
 def test_of_many_hosts_no_links_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "LINKS_MAX", 5)
+    monkeypatch.setattr(host_series, "LINKS_MAX", 5)
     assert len(compared(tmp_path / "r.db").changes) == 6 + 6 + 6
 
 

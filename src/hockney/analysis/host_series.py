@@ -1,4 +1,4 @@
-"""The hosts and links of a health run as series, by which it is compared with another one.
+"""The measurements of a run of `hockney health` by pairs of hosts, and its hosts and links as series, to be compared.
 
 `flows from=n3` is what n3 sends to all others, `flows to=n3` what it receives, `flows from=n3 to=n5` the link between
 the two; `rounds` are latencies, the same both ways. Networks have no machine state.
@@ -6,17 +6,22 @@ the two; `rounds` are latencies, the same both ways. Networks have no machine st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import statistics
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hockney.analysis.clusters import Pair
-from hockney.analysis.health.matrices import LATENCY, RATE, SUITE, directed, hosts_of, pair_times
-from hockney.model import FROM, TO, Point, PointStatus
+from hockney.analysis.pairs import partners
+from hockney.model import FROM, TO, Measurement, Point, PointStatus
 from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary, StoredPoint
 from hockney.stats import UNKNOWN
 from hockney.stats.shift import LAUNCHES_MIN
+from hockney.worker.hosts import parse_hosts
 
+SUITE = "health"
+LATENCY, RATE = "rounds", "flows"  # the patterns of the suite
 LINKS_MAX = 32
 """Hosts: of more, only they are compared, not their links."""
 _Measured = tuple[MeasurementSummary, int]  # with the number of its unit
@@ -73,3 +78,39 @@ def series_of(run: Run) -> Sequence[Series]:
                 of_point = [(each, each.id if by_partner is None else by_partner) for each in measured]
                 found.setdefault(point, (series, []))[1].extend(of_point)
     return [EndSeries(run, point, of_round, of_point) for point, (of_round, of_point) in found.items()]
+
+
+# ---- pairs of hosts --------------------------------------------------------------------------------------------------
+
+
+def hosts_of(run: Run) -> tuple[str, ...]:
+    """The names of the hosts, in the order of ranks."""
+    return tuple(host.name for host in parse_hosts(",".join(run.info.plan["hosts"])))
+
+
+def pair_times(series: Series) -> Iterator[tuple[Pair, int, Measurement, float]]:
+    """Of a point of the suite each pair, measurement with its number, and ns of a message that arrived; else none."""
+    pairs = directed(series.point) if series.point.pattern in (LATENCY, RATE) else []
+    for (number, measurement), (a, b) in itertools.product(series.numbered.items() if pairs else (), pairs):
+        share = _arrived_share(measurement, b) if series.point.pattern == RATE else 1.0
+        yield (a, b), number, measurement, time_of_rank(measurement, a) / share
+
+
+def directed(point: Point) -> list[Pair]:
+    """The pairs of ranks that a point of the suite measures, the one whose samples count first."""
+    options = dict(point.options)
+    met = partners(point.ranks, int(options.get("round", "1")))
+    return met if options.get("direction", "up") == "up" else [(b, a) for a, b in met]
+
+
+def time_of_rank(measurement: Measurement, rank: int) -> float:
+    """A message's time by the samples of one rank."""
+    batch_ns = statistics.median(measurement.elapsed_ns[rank].tolist())
+    return float(batch_ns) / (measurement.batch * measurement.definition.divisor)
+
+
+def _arrived_share(measurement: Measurement, rank: int) -> float:
+    """The share of the messages to a rank that arrived: UDP loses some. At least one counts as arrived."""
+    messages: float = measurement.elapsed_ns.shape[1] * measurement.batch * measurement.definition.divisor
+    lost = measurement.counters["lost"][rank] if "lost" in measurement.counters else 0.0
+    return max(1.0, messages - lost) / messages
