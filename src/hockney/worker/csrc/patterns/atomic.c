@@ -1,6 +1,6 @@
 /* Atomic operations (OSU, Intel MPI benchmarks): the source, or every rank, changes elements in the target's memory. An
  * operation of a window has its own elements, so that the result of each is known. */
-#include "atomic.h"
+#include "atomic_check.h"
 
 #include <stdio.h>
 

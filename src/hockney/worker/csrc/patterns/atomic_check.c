@@ -6,7 +6,7 @@
  * bound of the rounding instead.
  *
  * Old values come to the target block by block, so that its memory does not grow with the ranks. */
-#include "atomic.h"
+#include "atomic_check.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  *   out  operands, then the old values that compare_and_swap expects
  *   in   the elements that are changed, then old values that came back, then a block of those of each origin, for the
  *        check */
-#ifndef HK_ATOMIC_H
-#define HK_ATOMIC_H
+#ifndef HK_ATOMIC_CHECK_H
+#define HK_ATOMIC_CHECK_H
 
 #include "epoch.h"
 #include "roles.h"
