@@ -1,4 +1,4 @@
-"""The part `quick`: how much of the data sheet is known after one `hockney quick`, alone and beside two busy loops."""
+"""The part `quick`: how much of the data sheet is known after one `hockney quick`, alone and with two busy loops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ANY_SHARE = Target("-")
 
 @dataclass(frozen=True)
 class Shares:
-    """What a data sheet shows: the half-width of each figure over its value, and how many figures are `missing`.
+    """The figures of a data sheet: the half-width of each figure over its value, and how many figures are `missing`.
 
     `fitted` of `fits` values of r_inf and n_1/2 are there.
     """
@@ -59,25 +59,25 @@ def _width(figure: Mapping[str, Any] | None) -> float | None:
 
 
 def quick(place: Place) -> list[Row]:
-    """One run of the command alone, and one beside two busy loops; nothing with --short."""
+    """One run of the command alone, and one with two busy loops; nothing with --short."""
     if place.short:
         return [not_measured("`hockney quick`: shares of its sheet", _MOST, "left out by --short")]
     call_hockney(["quick", "--time", "1s"], place.folder / "set-up.db")  # compiles the workers
     rows = []
     for is_busy in (False, True):
-        place.say(f"quick: {f'beside {_LOOPS} busy loops' if is_busy else 'alone'}, about a minute")
+        place.say(f"quick: {f'with {_LOOPS} busy loops' if is_busy else 'alone'}, about a minute")
         place.look_round()
         with _busy_loops(_LOOPS if is_busy else 0):
             begin_s = time.perf_counter()
             document = json.loads(call_hockney(["quick", "--json"], place.folder / "quick.db"))
             took_s = time.perf_counter() - begin_s
-        what = f"`hockney quick`{f' beside {_LOOPS} busy loops' if is_busy else ''}"
+        what = f"`hockney quick`{f' with {_LOOPS} busy loops' if is_busy else ''}"
         rows += [*share_rows(what, shares_of(document), is_busy=is_busy), _time(what, took_s)]
     return rows
 
 
 def share_rows(what: str, shares: Shares, *, is_busy: bool) -> list[Row]:
-    """A row for each share; targets of precision are other ones beside busy loops."""
+    """A row for each share; precision has other targets with busy loops."""
     count = len(shares.widths) + shares.missing
     rough, good = (_MOST, _ANY_SHARE) if is_busy else (_ANY_SHARE, _MOST)
     wanted = {

@@ -33,7 +33,7 @@ from hockney.stats.interval import Estimate
 from hockney.units import format_ns
 
 Key = tuple[str, str, int]  # transport, pattern with options, bytes
-Told = tuple[float, float, float, str]  # value, low, high, state
+Shown = tuple[float, float, float, str]  # value, low, high, state
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +66,13 @@ def key_of(figure: Figure) -> Key:
     return figure.point.transport, figure.point.pattern_text, figure.point.bytes
 
 
-def told(time: Estimate, state: str) -> Told:
+def bounds_and_state(time: Estimate, state: str) -> Shown:
     return time.value, time.low, time.high, state
 
 
-def shown(run: Run) -> dict[Key, Told]:
+def shown(run: Run) -> dict[Key, Shown]:
     figures = [series.shown for series in run.series if series.shown is not None]
-    return {key_of(figure): told(figure.time, figure.state) for figure in figures}
+    return {key_of(figure): bounds_and_state(figure.time, figure.state) for figure in figures}
 
 
 def test_the_run_has_points_of_every_kind(run: Run) -> None:
@@ -152,7 +152,7 @@ def test_the_sheet_and_its_table_have_the_figures_that_are_shown(run: Run) -> No
         for name, (pattern, size) in kinds.items():
             value, figure = row.values[name], figures[row.transport, pattern, size]
             assert value is not None
-            assert (value.value, value.low, value.high) == told(figure.time, "")[:3]
+            assert (value.value, value.low, value.high) == bounds_and_state(figure.time, "")[:3]
             assert (value.over, value.is_mixed) == (figure.interval_over, figure.is_mixed)
         for column, cell in zip(COLUMNS, cells[row.name], strict=True):
             assert cell == padded(*column.texts(row.values[column.key]), row.marks(column.key))
@@ -163,7 +163,7 @@ def test_explain_and_predict_use_the_figures_that_are_shown(run: Run) -> None:
     expected, used = shown(run), 0
     for curve in read_run(run).curves:
         for point in curve.points:
-            assert told(point.time_ns, curve.state) == expected[curve.transport, curve.name, point.bytes]
+            assert bounds_and_state(point.time_ns, curve.state) == expected[curve.transport, curve.name, point.bytes]
             used += 1
     assert used == sum(
         series.shown.has_interval and series.shown.state == run.state_of(*series.job)

@@ -30,7 +30,7 @@ _NOBODY, _ALL_UIDS = 65534, "4294967295"
 def default_folder() -> Path:
     """The folder of this user's workers: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME is set.
 
-    Raises CacheUnusable if others can change what is in it.
+    Raises CacheUnusable if others can change its files.
     """
     return refuse_shared(user_folder("cache") / "workers")
 
@@ -46,7 +46,7 @@ def user_folder(kind: str) -> Path:
 
 
 def refuse_shared(folder: Path) -> Path:
-    """The folder, which need not be there yet. Raises CacheUnusable if others can change what is in it."""
+    """The folder, which need not be there yet. Raises CacheUnusable if others can change its files."""
     try:
         with suppress(FileNotFoundError):
             folder.stat()  # raises for links that go round in circles
@@ -62,7 +62,7 @@ def _refuse_shared(path: Path, folder: Path) -> None:
         try:
             facts = each.lstat()
         except FileNotFoundError:
-            return  # what is made there is this user's
+            return  # new files there belong to this user
         if not _is_trusted(facts.st_uid):
             raise CacheUnusable(folder, f"{each} belongs to user {facts.st_uid}")
         if stat.S_ISLNK(facts.st_mode):
@@ -91,7 +91,7 @@ def scratch(folder: Path) -> Iterator[Path]:
     """An own empty folder inside `folder`, on the same file system, removed at the end.
 
     Raises CacheUnusable if `folder` can't be made or written, also when that shows only later, inside the block, or if
-    others can change what is in it.
+    others can change its files.
     """
     try:
         make_private(folder)
@@ -166,7 +166,7 @@ class Probes:
     # ---- files --------------------------------------------------------------------------------------------------
 
     def keep(self, path: Path, files: Iterable[str] = ()) -> None:
-        """Remember what a file contains. It is to be made anew when one of the `files` that it depends on changes."""
+        """Remember what a file contains. It is made again when one of the `files` that it depends on changes."""
         self.put(["file", path.name], {"sha256": digest(path)}, files)
 
     def has(self, path: Path) -> bool:

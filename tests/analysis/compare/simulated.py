@@ -98,7 +98,7 @@ class Machine:
 
     `slower` series take `ratio` times as long in the check. `bad` is the run with one launch that is 25 % slower.
     `drift` is the kind of drift; floor and pace follow it only where it is `seen`. Ranks sleep where `wakes`: wake-ups
-    then follow the drift, and each series follows it more or less, and drifts by itself too. `beside`: another job
+    then follow the drift, and each series follows it more or less, and drifts by itself too. `is_shared`: another job
     comes and goes, and makes half of the series slower by up to 15 % for some launches in a row. A check has time for
     `checked` launches, and patience for `patient` more.
     """
@@ -115,7 +115,7 @@ class Machine:
     scatter: float = 0.03
     checked: int = 24
     patient: int = 48
-    beside: bool = False
+    is_shared: bool = False
 
     @property
     def series(self) -> int:
@@ -202,7 +202,7 @@ class _Maker:
         logs = self._scatter[side] * rng.standard_t(3, shape) / math.sqrt(3)
         logs += 0.01 * _correlated(rng, launches) + self._moved * drift + own
         logs += np.where(rng.random(shape) < 0.02, rng.exponential(0.1, shape), 0.0)
-        if machine.beside:
+        if machine.is_shared:
             is_there = np.repeat(rng.random(launches // 4 + 1) < 0.3, 4)[:launches]
             logs += is_there * (rng.random((machine.series, 1)) < 0.5) * rng.uniform(0, 0.15, shape)
         if machine.bad == side:
@@ -335,15 +335,15 @@ def _gate_lines(cases: int) -> Iterator[str]:
     yield "| 100 series, baseline of | another job | false alarms | x1.10 found | x1.25 found | x2 found, launches |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for launches in (6, 12, 24, 48):
-        for beside in (False, True):
-            machine = Machine(5, 20, launches=launches, checked=60, patient=0, beside=beside)
+        for is_shared in (False, True):
+            machine = Machine(5, 20, launches=launches, checked=60, patient=0, is_shared=is_shared)
             cells = [_share([Verdict.SLOWER in check(machine, seed).values() for seed in range(cases)])]
             for ratio in (1.1, 1.25, 2.0):
                 slower = replace(machine, slower=1, ratio=ratio)
                 ended = [check_and_count(slower, seed) for seed in range(cases)]
                 cells.append(_share([verdicts[0] is Verdict.SLOWER for verdicts, _ in ended]))
             middle = sorted(made for _, made in ended)[len(ended) // 2]
-            yield f"| {launches} launches | {'yes' if beside else 'no'} | {' | '.join(cells)}, {middle} |"
+            yield f"| {launches} launches | {'yes' if is_shared else 'no'} | {' | '.join(cells)}, {middle} |"
 
 
 def _share(outcomes: list[bool]) -> str:

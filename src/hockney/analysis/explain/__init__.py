@@ -130,15 +130,15 @@ def _without_load(findings: tuple[Finding, ...], reading: Reading) -> tuple[Find
     if busy is None:
         return findings
     seen = {"seen": busy.cause}
-    told = [each for each in findings if each.code not in _OF_LOAD]
-    told += [replace(each, facts={**each.facts, **seen}) for each in findings if each.facts.get("is_paired")]
+    named = [each for each in findings if each.code not in _OF_LOAD]
+    named += [replace(each, facts={**each.facts, **seen}) for each in findings if each.facts.get("is_paired")]
     explained = [each for each in findings if each.code in _OF_LOAD and not each.facts.get("is_paired")]
     if explained:
         kinds = Counter(finding.code for finding in explained)
         facts = {"explained": [f"{code} ({count})" for code, count in kinds.items()], "findings": len(explained)}
         effect = max(each.effect for each in explained)
-        told.insert(0, Finding("busy machine", Subject(), {**seen, **facts}, "", as_warned(busy.remedy), effect))
-    return tuple(sorted(told, key=_rank))
+        named.insert(0, Finding("busy machine", Subject(), {**seen, **facts}, "", as_warned(busy.remedy), effect))
+    return tuple(sorted(named, key=_rank))
 
 
 def _rank(finding: Finding) -> tuple[object, ...]:
