@@ -30,6 +30,7 @@ from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus, RunStatus, curve_of
 from hockney.results.runs import Run
 from hockney.results.store import Store
+from hockney.results.store.tables import SealedTables
 from hockney.suites import Limits
 from hockney.worker.catalogue import Catalogue, load
 
@@ -370,14 +371,14 @@ def test_ctrl_c_while_a_round_is_written_loses_nothing(
     catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "r.db"
-    insert = Store._insert
+    insert = SealedTables.insert
 
-    def interrupted(self: Store, table: str, *words: Any) -> int:
+    def interrupted(self: SealedTables, table: str, *words: Any) -> int:
         if table == "measurement":
             os.kill(os.getpid(), signal.SIGINT)
         return insert(self, table, *words)
 
-    monkeypatch.setattr(Store, "_insert", interrupted)
+    monkeypatch.setattr(SealedTables, "insert", interrupted)
     outcome = measure(catalogue, path, SMALL, LARGE, precision=1e-6, time_s=60)
     assert outcome.status is RunStatus.STOPPED
     with Store.open(path, readonly=True) as store:

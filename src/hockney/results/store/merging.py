@@ -63,7 +63,7 @@ def _number_of(store: Store, run: Row) -> int | None:
     """The number of a run's copy, if it is here."""
     same = " AND ".join(f"{name} = ?" for name in _IDENTITY)
     with store.snapshot():
-        found = store._read(f"SELECT * FROM run WHERE {same}", *(run[name] for name in _IDENTITY))
+        found = store.tables.read(f"SELECT * FROM run WHERE {same}", *(run[name] for name in _IDENTITY))
     return found[0][0]["id"] if found else None
 
 
@@ -88,21 +88,21 @@ def _rows_of(other: Store, number: int) -> dict[str, list[Row]]:
     queries = {table: f"SELECT * FROM {table} WHERE run_id = ? ORDER BY id" for table in _CHILDREN}
     queries["measurement"] = """SELECT measurement.*, elapsed_ns FROM point JOIN measurement ON point_id = point.id
         JOIN measurement_samples ON measurement_id = measurement.id WHERE run_id = ? ORDER BY measurement.id"""
-    return {table: [row for row, _ in other._read(query, number)] for table, query in queries.items()}
+    return {table: [row for row, _ in other.tables.read(query, number)] for table, query in queries.items()}
 
 
 def _insert(store: Store, run: Row, rows: Mapping[str, Sequence[Row]]) -> int:
     """The number of a run's copy, which nobody accepted as the baseline here."""
     facts = {name: value for name, value in json.loads(run["facts"]).items() if name != ACCEPTED}
     values = _without(run, *(f"{table}_ids" for table in _CHILDREN))
-    number = store._insert("run", {**values, "facts": pack(facts)})
+    number = store.tables.insert("run", {**values, "facts": pack(facts)})
     ids: dict[str, dict[int, int]] = {table: {} for table in _CHILDREN}
     for table in _CHILDREN:
         for row in rows[table]:
-            ids[table][row["id"]] = store._insert(table, {**_without(row, "measurement_ids"), "run_id": number})
+            ids[table][row["id"]] = store.tables.insert(table, {**_without(row, "measurement_ids"), "run_id": number})
     for row in rows["measurement"]:
         parents = {f"{table}_id": ids[table][row[f"{table}_id"]] for table in ("point", "launch")}
-        copy = store._insert("measurement", {**_without(row, "elapsed_ns"), **parents})
+        copy = store.tables.insert("measurement", {**_without(row, "elapsed_ns"), **parents})
         store.db.execute("INSERT INTO measurement_samples VALUES (?, ?)", (copy, row["elapsed_ns"]))
     return number
 

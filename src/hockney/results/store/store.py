@@ -7,22 +7,21 @@ import json
 import re
 import sqlite3
 import time
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hockney.errors import DamagedRowWarning, StoreError, UsageError, WrongStoreError, unknown
+from hockney.errors import StoreError, UsageError, WrongStoreError, unknown
 from hockney.model import Definition, Launch, Measurement, Point, PointStatus, RunInfo, RunStatus, Warning_
-from hockney.results.store import codec, opening, rows, schema
+from hockney.results.store import codec, opening, rows
 from hockney.results.store.lock import alone, is_measured_now
 from hockney.results.store.rows import MeasurementSummary, RunSummary, StoredPoint, StoredRun
 from hockney.results.store.schema import roll_back, transaction
+from hockney.results.store.tables import SealedTables
 from hockney.units import counted, parse_count
 
-_IS_MISSING = "is missing; restore the file from a copy"
 _Packed = tuple[Point, dict[str, Any], bytes]
 
 
@@ -30,17 +29,17 @@ class Store:
     """An open results file; a context manager. Every method raises StoreError where the file can't be used.
 
     Data survives a kill of this program once the writing method has returned. Several programs may write concurrently.
-    A Store belongs to the thread that opened it. `db` is its connection.
+    A Store belongs to the thread that opened it. `db` is its connection, `tables` are the rows.
     """
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self.db = db
         self.path = path
+        self.tables = SealedTables(db, path)
         self._has_written = False
         self._opened = opening.identity(path)
         self._launches_of: dict[int, tuple[int, Mapping[int, Launch]]] = {}  # by run: the sum of their ids, and they
         self._timed_s: dict[int, float] = {}  # by run measured here: up to when its time is stored (monotonic clock)
-        self._sums: defaultdict[tuple[str, int, str], float] = defaultdict(int)  # what a transaction adds to columns
 
     @classmethod
     def open(cls, path: Path | str | None = None, *, create: bool = True, readonly: bool = False) -> Store:
@@ -94,7 +93,7 @@ class Store:
         see the run: without its lock, others would take it for killed.
         """
         with self._transaction():
-            run_id = self._insert("run", {**rows.run_values(info), "status": RunStatus.RUNNING.value})
+            run_id = self.tables.insert("run", {**rows.run_values(info), "status": RunStatus.RUNNING.value})
             self._insert_points(run_id, points, skipped or {})
             if lock is not None:
                 lock(run_id)
@@ -108,8 +107,10 @@ class Store:
         """
         ended = {"status": RunStatus.DONE.value, "finished_unix_s": time.time(), "rounds": 1}
         with self._transaction():
-            run_id = self._insert("run", {**rows.run_values(info), **ended})
-            ids = [self._insert("launch", {"run_id": run_id, **rows.launch_values(launch)}) for launch in launches]
+            run_id = self.tables.insert("run", {**rows.run_values(info), **ended})
+            ids = [
+                self.tables.insert("launch", {"run_id": run_id, **rows.launch_values(launch)}) for launch in launches
+            ]
             self._insert_points(run_id, [each.point for each in measurements], {}, PointStatus.IMPORTED)
             stored = [replace(each, launch_id=ids[each.launch_id]) for each in measurements]
             self._insert_measurements(run_id, _packed(stored))
@@ -118,13 +119,13 @@ class Store:
     def resume_run(self, run_id: int) -> None:
         """Set a run's status to "running" again; the time since it was last written to was idle."""
         with self._transaction():
-            self._change("run", run_id, status=RunStatus.RUNNING.value, finished_unix_s=None)
+            self.tables.change("run", run_id, status=RunStatus.RUNNING.value, finished_unix_s=None)
         self._timed_s[run_id] = time.monotonic()
 
     def finish_run(self, run_id: int, status: RunStatus) -> None:
         """Store how a run ended, and that it ended now."""
         with self._transaction(run_id):
-            self._change("run", run_id, status=status.value, finished_unix_s=time.time())
+            self.tables.change("run", run_id, status=status.value, finished_unix_s=time.time())
 
     def add_to_facts(self, run_id: int, name: str, value: object) -> None:
         """Append a value to a list in the facts of a run, which may be new."""
@@ -132,14 +133,14 @@ class Store:
             self._add_to_facts(run_id, name, value)
 
     def _add_to_facts(self, run_id: int, name: str, value: object) -> None:
-        facts = json.loads(self._row("run", run_id)["facts"])
+        facts = json.loads(self.tables.row("run", run_id)["facts"])
         facts.setdefault(name, []).append(value)
-        self._change("run", run_id, facts=rows.pack(facts))
+        self.tables.change("run", run_id, facts=rows.pack(facts))
 
     def label_run(self, run_id: int, label: str | None) -> None:
         """Give a run another label, or none."""
         with self._transaction():
-            self._change("run", run_id, label=label)
+            self.tables.change("run", run_id, label=label)
 
     def accept_run(self, run_id: int, by: str) -> None:
         """Make a run the baseline of checks, in place of the one accepted before."""
@@ -169,12 +170,12 @@ class Store:
                         ("run", "id = ?"),
                     ):
                         self.db.execute(f"DELETE FROM {table} WHERE {where}", (run_id,))
-                    self._sums["store", 1, "run_ids"] -= run_id
+                    self.tables.sums["store", 1, "run_ids"] -= run_id
 
     def add_launch(self, run_id: int, launch: Launch) -> int:
         """Store one start of a job; gives the `launch_id` of its measurements."""
         with self._transaction(run_id):
-            return self._insert("launch", {"run_id": run_id, **rows.launch_values(launch)})
+            return self.tables.insert("launch", {"run_id": run_id, **rows.launch_values(launch)})
 
     def add_points(self, run_id: int, points: Iterable[Point]) -> None:
         """Store points as "pending". Points that the run has already keep their status and role."""
@@ -190,43 +191,43 @@ class Store:
         packed = _packed(measurements)  # before the write lock is taken
         with self._transaction(run_id):
             self._insert_measurements(run_id, packed)
-            self._sums["run", run_id, "rounds"] += 1
+            self.tables.sums["run", run_id, "rounds"] += 1
 
     def set_status(self, run_id: int, point: Point, status: PointStatus, reason: str | None = None) -> None:
         """Store how far a point got, and why. Raises ValueError for a point that was not added."""
         with self._transaction(run_id):
-            self._change("point", self._point_id(run_id, point), status=status.value, reason=reason or None)
+            self.tables.change("point", self._point_id(run_id, point), status=status.value, reason=reason or None)
 
     def add_warning(self, run_id: int, warning: Warning_) -> None:
         """Store a warning; one that the run has already is not stored twice."""
         with self._transaction(run_id):
-            self._insert("warning", {"run_id": run_id, **vars(warning)}, "INSERT OR IGNORE")
+            self.tables.insert("warning", {"run_id": run_id, **vars(warning)}, "INSERT OR IGNORE")
 
     # ---- reading -------------------------------------------------------------------------------------------------
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
         with self.snapshot():
-            points, ids = self._rows("a point of run {run_id}", "run_id", "SELECT * FROM point")
+            points, ids = self.tables.rows("a point of run {run_id}", "run_id", "SELECT * FROM point")
             runs = self._runs()
         of_run: defaultdict[int, list[rows.Row]] = defaultdict(list)
         for point in points:
             of_run[point["run_id"]].append(point)
         for row in runs:
-            self._compare(f"a point of run {row['id']}", row["point_ids"], ids[row["id"]])
+            self.tables.compare(f"a point of run {row['id']}", row["point_ids"], ids[row["id"]])
         return [rows.run_summary(row, self._status(row), of_run[row["id"]]) for row in runs]
 
     def last_runs(self, suite: str, label: str | None, number: int) -> list[int]:
         """The numbers of the last runs of a suite with this label, the newest first; no others are read."""
         query = "SELECT * FROM run WHERE suite = ? AND label IS ? ORDER BY started_unix_s DESC LIMIT ?"
         with self.snapshot():
-            found, _ = self._rows("run {id}", "store_id", query, suite, label, number)
+            found, _ = self.tables.rows("run {id}", "store_id", query, suite, label, number)
         return [row["id"] for row in found]
 
     def _runs(self) -> list[rows.Row]:
-        runs, ids = self._rows("run {id}", "store_id", "SELECT * FROM run ORDER BY id")
-        stores, _ = self._rows("the list of runs", "id", "SELECT * FROM store")
-        self._compare("a run", stores[0]["run_ids"] if stores else None, ids[1])
+        runs, ids = self.tables.rows("run {id}", "store_id", "SELECT * FROM run ORDER BY id")
+        stores, _ = self.tables.rows("the list of runs", "id", "SELECT * FROM store")
+        self.tables.compare("a run", stores[0]["run_ids"] if stores else None, ids[1])
         return runs
 
     def _status(self, row: rows.Row) -> RunStatus:
@@ -242,11 +243,11 @@ class Store:
         """
         number = parse_count(reference, 1 << 62, 0)
         with self.snapshot():
-            if number is not None and self._read("SELECT * FROM run WHERE id = ?", number):
+            if number is not None and self.tables.read("SELECT * FROM run WHERE id = ?", number):
                 return number
             stored = [*reversed(self._runs())]
             labels: dict[int, str | None] = {row["id"]: row["label"] for row in stored}
-            for row, _ in [] if labels else self._read("SELECT * FROM run ORDER BY id"):
+            for row, _ in [] if labels else self.tables.read("SELECT * FROM run ORDER BY id"):
                 self._run(row["id"])  # it is damaged, as all are
         if not labels:
             raise UsageError(f"there are no runs in {self.path} yet; measure one", argv=("hockney", "quick"))
@@ -274,7 +275,7 @@ class Store:
         return rows.stored_run(row, self._status(row), launches, tuple(map(rows.warning, warned)))
 
     def _run(self, run_id: int) -> rows.Row:
-        for row, is_sound in self._read("SELECT * FROM run WHERE id = ?", run_id):
+        for row, is_sound in self.tables.read("SELECT * FROM run WHERE id = ?", run_id):
             if is_sound:
                 return row
             text = f"results file {self.path}: run {run_id} is damaged; name another run, or restore the file"
@@ -291,8 +292,8 @@ class Store:
 
     def _children(self, run: rows.Row, table: str) -> list[rows.Row]:
         what = f"a {table} of run {run['id']}"
-        found, ids = self._rows(what, "run_id", f"SELECT * FROM {table} WHERE run_id = ? ORDER BY id", run["id"])
-        self._compare(what, run[f"{table}_ids"], ids[run["id"]])
+        found, ids = self.tables.rows(what, "run_id", f"SELECT * FROM {table} WHERE run_id = ? ORDER BY id", run["id"])
+        self.tables.compare(what, run[f"{table}_ids"], ids[run["id"]])
         return found
 
     def points(self, run_id: int) -> list[StoredPoint]:
@@ -312,7 +313,7 @@ class Store:
             run = self._run(run_id)
             launches = self._launches(run)
             points = {row["id"]: row for row in self._children(run, "point")}
-            stored, ids = self._rows(
+            stored, ids = self.tables.rows(
                 f"a measurement of run {run_id}",
                 "point_id",
                 """SELECT measurement.* FROM point JOIN measurement ON measurement.point_id = point.id
@@ -331,14 +332,13 @@ class Store:
         for point_id, row in points.items():
             what = f"a measurement of {rows.stored_point(row, {}).point}"
             if lost_samples[point_id]:
-                self._report_damaged(what, lost_samples[point_id])
-            if row["measurement_ids"] != ids[point_id]:
-                self._report(f"{what} {_IS_MISSING}")
+                self.tables.report_damaged(what, lost_samples[point_id])
+            self.tables.compare(what, row["measurement_ids"], ids[point_id])
         sound = {row["point_id"] for row in stored}
         lost = [str(rows.stored_point(points[each], {}).point) for each in points if each in ids and each not in sound]
         if lost:
             more = f"; and {counted(len(lost) - 3, 'more point')}" if lost[3:] else ""
-            self._report(f"run {run_id} has therefore no figure of {'; '.join(lost[:3])}{more}")
+            self.tables.report(f"run {run_id} has therefore no figure of {'; '.join(lost[:3])}{more}")
         definitions: dict[Any, Definition] = {}
         return [
             rows.measurement_summary(row, points[row["point_id"]]["transport"], launches, definitions)
@@ -350,8 +350,8 @@ class Store:
         """A point's measurements with their samples, by their number, in the order of writing."""
         what = f"a measurement of {stored.point}"
         with self.snapshot():
-            point = self._row("point", stored.id)
-            listed, ids = self._rows(
+            point = self.tables.row("point", stored.id)
+            listed, ids = self.tables.rows(
                 what,
                 "point_id",
                 """SELECT measurement.*, elapsed_ns FROM measurement
@@ -362,14 +362,14 @@ class Store:
             _, launches = self._launches_of.get(point["run_id"], (0, {}))
             if any(row["launch_id"] not in launches for row in listed):
                 launches = self._launches(self._run(point["run_id"]))
-        self._compare(what, point["measurement_ids"], ids[stored.id])
+        self.tables.compare(what, point["measurement_ids"], ids[stored.id])
         known = {}
         for row in listed:
             if row["launch_id"] in launches:
                 try:
                     known[row["id"]] = rows.measurement(row, stored.point, launches)
                 except (ValueError, TypeError):  # samples that are damaged, or are not there
-                    self._report(f"{what} is damaged and left out")
+                    self.tables.report(f"{what} is damaged and left out")
         return known
 
     @contextlib.contextmanager
@@ -380,47 +380,6 @@ class Store:
                 self.db.execute("BEGIN")
                 end.callback(roll_back, self.db)  # a failed read has ended it already
             yield
-
-    def _read(self, query: str, *values: object) -> list[tuple[rows.Row, bool]]:
-        """Rows of whole tables, and whether each is sound."""
-        cursor = self.db.execute(query, values)
-        names = [column[0] for column in cursor.description]
-        end = names.index("checksum") + 1
-        return [(dict(zip(names, row, strict=True)), schema.is_sound(row[:end])) for row in cursor]
-
-    def _rows(self, what: str, parent: str, query: str, *values: object) -> tuple[list[rows.Row], Counter[Any]]:
-        """The sound rows, and the sum of the ids of all, by the column `parent`. The damaged are reported as `what`."""
-        found: list[rows.Row] = []
-        ids: Counter[Any] = Counter()
-        damaged: Counter[str] = Counter()
-        for row, is_sound in self._read(query, *values):
-            ids[row[parent]] += row["id"]
-            if is_sound:
-                found.append(row)
-            else:
-                damaged[what.format_map(row)] += 1
-        for text, count in damaged.items():
-            self._report_damaged(text, count)
-        return found, ids
-
-    def _row(self, table: str, row_id: int) -> rows.Row:
-        """A row that must be there. Raises sqlite3.DatabaseError for a damaged one."""
-        for row, is_sound in self._read(f"SELECT * FROM {table} WHERE id = ?", row_id):
-            if is_sound:
-                return row
-        raise sqlite3.DatabaseError(schema.DAMAGED)
-
-    def _compare(self, what: str, expected: int | None, ids: int) -> None:
-        if expected != ids:
-            self._report(f"{what} {_IS_MISSING}")
-
-    def _report_damaged(self, what: str, count: int) -> None:
-        kind, of, whole = what.removeprefix("a ").partition(" of ")
-        several = f"{counted(count, kind)}{of}{whole} are"
-        self._report(f"{several if count > 1 else f'{what} is'} damaged and left out")
-
-    def _report(self, text: str) -> None:
-        warnings.warn(DamagedRowWarning(f"results file {self.path}: {text}"), stacklevel=4)
 
     # ---- inside --------------------------------------------------------------------------------------------------
 
@@ -433,37 +392,9 @@ class Store:
             raise ValueError(f"{point} was not added to run {run_id}")
         return int(row[0])
 
-    def _insert(self, table: str, values: Mapping[str, Any], how: str = "INSERT") -> int:
-        """The id of a new row with its checksum, and in the sum of its parent; 0 if it was ignored."""
-        query = f"{how} INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-        cursor = self.db.execute(query, tuple(values.values()))
-        if not cursor.rowcount:
-            return 0
-        assert cursor.lastrowid is not None
-        schema.seal(self.db, table, cursor.lastrowid)
-        parent = schema.PARENTS[table]
-        self._sums[parent, values.get(f"{parent}_id", 1), f"{table}_ids"] += cursor.lastrowid
-        return cursor.lastrowid
-
-    def _change(self, table: str, row_id: int, **values: object) -> None:
-        """Change columns of a row. Raises sqlite3.DatabaseError for a damaged one, which stays as it is."""
-        self._row(table, row_id)
-        self.db.execute(
-            f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in values)} WHERE id = ?", (*values.values(), row_id)
-        )
-        schema.seal(self.db, table, row_id)
-
-    def _add_sums(self) -> None:
-        by_row: defaultdict[tuple[str, int], dict[str, float]] = defaultdict(dict)
-        for (table, row_id, column), more in self._sums.items():
-            by_row[table, row_id][column] = more
-        for (table, row_id), columns in by_row.items():
-            row = self._row(table, row_id)
-            self._change(table, row_id, **{column: row[column] + more for column, more in columns.items()})
-
     def _insert_measurements(self, run_id: int, packed: Iterable[_Packed]) -> None:
         for point, values, blob in packed:
-            measurement_id = self._insert("measurement", {"point_id": self._point_id(run_id, point), **values})
+            measurement_id = self.tables.insert("measurement", {"point_id": self._point_id(run_id, point), **values})
             self.db.execute("INSERT INTO measurement_samples VALUES (?, ?)", (measurement_id, blob))
 
     def _insert_points(
@@ -476,18 +407,18 @@ class Store:
         for point in (*points, *skipped):
             status = PointStatus.SKIPPED if point in skipped else others
             values = {"run_id": run_id, "status": status.value, "reason": skipped.get(point)}
-            self._insert("point", values | rows.point_values(point), "INSERT OR IGNORE")
+            self.tables.insert("point", values | rows.point_values(point), "INSERT OR IGNORE")
 
     @contextlib.contextmanager
     def _transaction(self, run_id: int | None = None) -> Iterator[None]:
         """All of the body or nothing; the write lock is taken at its begin. A run's time is stored along."""
-        self._sums.clear()
+        self.tables.sums.clear()
         with self._border(run_id), transaction(self.db):
             yield
             now_s = time.monotonic()
             if run_id in self._timed_s:
-                self._sums["run", run_id, "measured_s"] += now_s - self._timed_s[run_id]
-            self._add_sums()
+                self.tables.sums["run", run_id, "measured_s"] += now_s - self._timed_s[run_id]
+            self.tables.add_sums()
         if run_id in self._timed_s:
             self._timed_s[run_id] = now_s
         self._has_written = True
