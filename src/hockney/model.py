@@ -346,11 +346,6 @@ class RunStatus(enum.Enum):
     STOPPED = "stopped"  # by Ctrl-C; its measurements are stored
     PARTIAL = "partial"  # some point failed, or none could be measured
 
-    @property
-    def is_end(self) -> bool:
-        """Whether nothing is added to the run, unless it is resumed."""
-        return self not in (RunStatus.RUNNING, RunStatus.KILLED)
-
     def ending(self, points: Collection[PointStatus]) -> str:
         """How a run with such points ended, in the word that these have: `done` has nothing left to measure."""
         is_early = self is RunStatus.DONE and PointStatus.TIME_UP in points
