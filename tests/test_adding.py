@@ -149,7 +149,7 @@ def _long_curves(reading: Reading) -> list[Finding] | NotChecked:
 """,
         "DETECTORS: tuple[Detector, ...] = (\n": '    Detector("long curve", "long curves", _long_curves),\n',
     },
-    "src/hockney/report/sheet.py": {
+    "src/hockney/report/columns.py": {
         "lambda of: of.fitted(lambda line: line.n_half_bytes),\n    ),\n": """    SheetColumn(
         "64 KiB", "medium_ns", "ns", "half a round trip of 64 KiB (pingpong)",
         lambda of: of.time_ns("pingpong", 65536),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockney.analysis.clusters import Pair
-from hockney.analysis.pairs import Outlier, PairClass, Share, classify_pairs
+from hockney.analysis.pair_classes import Outlier, PairClass, Share, classify_pairs
 from hockney.machine.topology import Topology
 from hockney.stats.interval import median
 

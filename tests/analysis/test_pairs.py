@@ -18,7 +18,8 @@ from hockney.analysis.clusters import group_name
 from hockney.analysis.explain import Explanation, explain_run
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence
-from hockney.analysis.pairs import PAIR_CLASSES, PairMatrix, Share, classify_pairs, pair_matrices, partners
+from hockney.analysis.pair_classes import PAIR_CLASSES, Share, classify_pairs
+from hockney.analysis.pairs import PairMatrix, pair_matrices, partners
 from hockney.analysis.repeat import same_placement
 from hockney.machine.topology import Cache, Topology
 from hockney.model import Point

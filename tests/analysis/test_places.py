@@ -12,7 +12,8 @@ from tests.analysis.test_pairs import idle, matrices
 from tests.matrix import matrix
 
 from hockney.analysis.clusters import clusters
-from hockney.analysis.pairs import PairMatrix, Share, classify_pairs
+from hockney.analysis.pair_classes import Share, classify_pairs
+from hockney.analysis.pairs import PairMatrix
 from hockney.machine.topology import Cache, Topology
 from hockney.report.findings import outlier_text
 from hockney.stats.interval import median

@@ -10,19 +10,16 @@ from tests.builders import make_info, make_point
 
 from hockney.analysis.compare import Verdict
 from hockney.analysis.compare.values import Comparison, Difference, Range, Reason, ReasonCode, SeriesChange
+from hockney.report.changes import change_text, names_of, range_name, times_text
 from hockney.report.documents.comparison import (
     bound_text,
-    change_text,
     counts_text,
     footer,
-    names_of,
     notes,
     only_in_sentence,
     protocol_text,
-    range_name,
     row,
     states_sentence,
-    times_text,
 )
 from hockney.stats.shift import Shift
 

@@ -12,7 +12,7 @@ from tests.analysis.health.made import LATENCY_NS, RATE, read_health, store_heal
 from tests.builders import make_matrix
 from tests.report.cells import about
 
-from hockney.analysis.pairs import Inconclusive, Outlier, PairClass
+from hockney.analysis.pair_classes import Inconclusive, Outlier, PairClass
 from hockney.render.drawing import drawn
 from hockney.report.charts import PairValues, Picture
 from hockney.report.documents.pairs import host_values, pair_block, rank_values

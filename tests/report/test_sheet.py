@@ -19,9 +19,10 @@ from hockney.errors import Fix, HockneyError
 from hockney.model import Point, PointStatus
 from hockney.render.text import show
 from hockney.report.classic.values import format_figure
+from hockney.report.columns import COLUMNS
 from hockney.report.documents.plan import idle_hosts_text
 from hockney.report.documents.sheet import sheet_as_json, sheet_document
-from hockney.report.sheet import COLUMNS, Failure, Row, Sheet, make_sheet
+from hockney.report.sheet import Failure, Row, Sheet, make_sheet
 from hockney.report.words import figure_text, percent_text, readable_name, readable_names
 from hockney.results.runs import open_results
 from hockney.results.store import Store

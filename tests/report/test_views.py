@@ -17,6 +17,7 @@ from hockney.analysis.explain import explain_run
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.predict.fit import figures_of
 from hockney.cli import execute
+from hockney.report.columns import COLUMNS
 from hockney.report.documents.sheet import sheet_table
 from hockney.report.findings import grouped
 from hockney.report.notes import padded
@@ -24,7 +25,7 @@ from hockney.report.page.charts import _points
 from hockney.report.page.curves import curves_of
 from hockney.report.page.findings import findings_of
 from hockney.report.page.material import material_of
-from hockney.report.sheet import COLUMNS, make_sheet
+from hockney.report.sheet import make_sheet
 from hockney.report.words import cell_text
 from hockney.results.export import write_csv, write_json
 from hockney.results.figures import EITHER, SEVERAL_STATES, Figure

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from hockney.analysis.host_series import LATENCY, RATE
-from hockney.analysis.pairs import PAIR_CLASSES, classes_of, pair_of
+from hockney.analysis.pair_classes import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import unknown
 from hockney.model import NOT_MEASURED, Point
 from hockney.results.figures import Figure

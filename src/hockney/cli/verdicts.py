@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from hockney.analysis.compare import Comparison, SeriesChange, Verdict
+from hockney.analysis.compare.values import VARIABLE
 from hockney.analysis.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.analysis.host_series import series_of
-from hockney.analysis.compare.values import VARIABLE
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import measuring
 from hockney.cli.progress import VerdictDisplay
@@ -20,11 +20,11 @@ from hockney.errors import ExitCode, UsageError
 from hockney.measure.check import PATIENCE_S, check
 from hockney.measure.check import check_expectations as measure_expectations
 from hockney.model import Point
+from hockney.report.changes import change_percent
 from hockney.report.document import Sentence
 from hockney.report.documents.comparison import (
     NOTES_MAX,
     bound_text,
-    change_percent,
     comparison_json,
     notes,
     only_in_sentence,

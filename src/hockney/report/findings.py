@@ -14,7 +14,8 @@ from typing import Any
 
 from hockney.analysis.explain.layers import Layer
 from hockney.analysis.finding import Finding, NotChecked, Note, Subject
-from hockney.analysis.pairs import Inconclusive, Outlier, PairClass, whole_hosts
+from hockney.analysis.pair_classes import Inconclusive, Outlier, PairClass
+from hockney.analysis.pairs import whole_hosts
 from hockney.errors import Fix
 from hockney.machine.files import read_toml
 from hockney.report.words import percent_text, ratio_text

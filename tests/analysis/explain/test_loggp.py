@@ -15,7 +15,8 @@ from hockney.analysis.explain.curve import Parameters
 from hockney.analysis.explain.fits import loggp_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, NotChecked
-from hockney.analysis.pairs import classes_of, usable
+from hockney.analysis.pair_classes import classes_of
+from hockney.analysis.pairs import usable
 from hockney.model import Definition, Measurement, Point, RunStatus
 from hockney.report.findings import check_name, gap_text
 from hockney.results.runs import open_results

@@ -9,7 +9,8 @@ from typing import Any
 
 from hockney.analysis.finding import Absence, NotChecked, Note, Subject
 from hockney.analysis.impact import Impacts
-from hockney.analysis.pairs import ClassOf, PairMatrix
+from hockney.analysis.pair_classes import ClassOf
+from hockney.analysis.pairs import PairMatrix
 from hockney.machine.facts import data_caches
 from hockney.model import Measurement, Point, Warning_, pattern_text
 from hockney.results.store import MeasurementSummary

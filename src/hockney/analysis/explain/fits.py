@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from hockney.analysis.explain.curve import Fitted, MeasuredCurve, Parameters, Reading
 from hockney.analysis.finding import Absence, NotChecked, Subject
-from hockney.analysis.pairs import ClassOf, Summarized, pair_of
+from hockney.analysis.pair_classes import ClassOf, pair_of
+from hockney.analysis.pairs import Summarized
 from hockney.model import pattern_text
 from hockney.results.figures import measured_time
 from hockney.results.runs import Series

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockney.analysis.explain.curve import JobKey, MeasuredCurve, Reading
-from hockney.analysis.pairs import FARTHEST
+from hockney.analysis.pair_classes import FARTHEST
 from hockney.results.traits import transport_traits
 from hockney.stats.fit import Estimate
 from hockney.worker.mpi_transport import is_on_ucx

@@ -12,7 +12,8 @@ from hockney.analysis.explain.curve import Reading, subject_of
 from hockney.analysis.finding import Absence, Facts, Finding, NotChecked, Subject, as_warned
 from hockney.analysis.health.faults import SLOW, fast_hosts, locate
 from hockney.analysis.health.matrices import usual
-from hockney.analysis.pairs import FARTHEST, PairMatrix, whole_hosts
+from hockney.analysis.pair_classes import FARTHEST
+from hockney.analysis.pairs import PairMatrix, whole_hosts
 from hockney.analysis.repeat import same_hosts, same_placement
 from hockney.errors import Fix
 from hockney.model import Point, pattern_text

@@ -11,7 +11,8 @@ from hockney.analysis.explain.curve import CurvePoint, JobKey, MeasuredCurve, Op
 from hockney.analysis.explain.fits import loggp_of
 from hockney.analysis.finding import Note, as_warned, load_of
 from hockney.analysis.impact import impacts_of
-from hockney.analysis.pairs import ClassOf, Summarized, classes_of, pair_matrices, pair_of, usable
+from hockney.analysis.pair_classes import ClassOf, classes_of, pair_of
+from hockney.analysis.pairs import Summarized, pair_matrices, usable
 from hockney.analysis.repeat import further, longer, resume
 from hockney.errors import HockneyError
 from hockney.model import Measurement, Point, PointStatus, RunStatus

@@ -18,7 +18,7 @@ from hockney.archive.points import Spec, parse
 from hockney.report.classic.join import Joiner, between_hosts, transport_of
 from hockney.report.classic.models import is_model, models_of
 from hockney.report.classic.predicted import PredictedSeries
-from hockney.report.classic.quantities import NOT_PLANNED, reason_of
+from hockney.report.classic.quantity import NOT_PLANNED, reason_of
 from hockney.report.classic.values import Reported
 from hockney.results.figures import SEVERAL_STATES
 from hockney.stats import MIXED

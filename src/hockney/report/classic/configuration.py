@@ -9,7 +9,7 @@ from typing import Any
 
 from hockney.archive import blocks
 from hockney.machine.facts import data_caches
-from hockney.report.classic.quantities import clock_hz
+from hockney.report.classic.quantity import clock_hz
 from hockney.report.classic.values import table_section
 from hockney.report.document import Section
 from hockney.results.placement import used_interfaces

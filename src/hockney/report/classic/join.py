@@ -12,7 +12,8 @@ from hockney.archive.points import Spec, parse
 from hockney.model import split_placed
 from hockney.report.classic.models import is_model, is_of, is_used, models_of, why_not
 from hockney.report.classic.predicted import ASSUMED, PredictedSeries, predicted_series
-from hockney.report.classic.quantities import NOT_PLANNED, QUANTITIES, Context, also_of
+from hockney.report.classic.quantities import QUANTITIES, also_of
+from hockney.report.classic.quantity import NOT_PLANNED, Context
 from hockney.report.classic.values import BenchmarkRows, Here, PublishedRow, Reported
 from hockney.results.runs import Run, Series
 

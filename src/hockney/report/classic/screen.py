@@ -14,7 +14,7 @@ from hockney.report.classic import ClassicReport
 from hockney.report.classic.conclusions import Conclusion, Judgement
 from hockney.report.classic.configuration import configuration_tables
 from hockney.report.classic.models import model_tables, models_of
-from hockney.report.classic.quantities import NOT_PLANNED
+from hockney.report.classic.quantity import NOT_PLANNED
 from hockney.report.classic.values import BenchmarkRows, Here, PublishedRow, Reported, format_figure, table_section
 from hockney.report.document import Cell, Section
 from hockney.report.words import NOTHING, SHORT_MARK, figure_text

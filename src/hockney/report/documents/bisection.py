@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hockney.measure.bisect import MARGIN, Bisection, Ending, Trial, TrialVerdict
+from hockney.report.changes import change_percent, interval_text
 from hockney.report.document import Block, Document, Item, Sentence
-from hockney.report.documents.comparison import change_percent, interval_text
 from hockney.stats import Interval
 from hockney.units import counted
 from hockney.worker.commits import Commit

@@ -11,11 +11,11 @@ from hockney.measure.warnings import OVERSUBSCRIBED
 from hockney.report.classic import ClassicReport, make_report
 from hockney.report.classic.screen import all_tables, first_page, footnotes, plots_of, values_of
 from hockney.report.classic.values import Here, PublishedRow, Reported
+from hockney.report.columns import marks_text
 from hockney.report.commands import typed
 from hockney.report.document import Block, Plot, Sentence, Text, Title
 from hockney.report.documents.tables import TableKind
 from hockney.report.notes import SHORT_NOTE, fixed, one_launch
-from hockney.report.sheet import marks_text
 from hockney.report.words import RANGE_MARK
 from hockney.stats import RANGE
 from hockney.worker.libraries import Missing

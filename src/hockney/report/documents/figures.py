@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from hockney.analysis.repeat import further
 from hockney.model import Point, RunStatus, curve_of
+from hockney.report.columns import OTHER_STATE, is_other, marks_text
 from hockney.report.document import Block, Column, Plot, Sentence, Table, Text, Title
 from hockney.report.notes import (
     SHORT_NOTE,
@@ -21,7 +22,6 @@ from hockney.report.notes import (
     state_text,
     status_text,
 )
-from hockney.report.sheet import OTHER_STATE, is_other, marks_text
 from hockney.report.words import (
     RANGE_MARK,
     cell_text,

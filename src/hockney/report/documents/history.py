@@ -11,15 +11,9 @@ from typing import Any
 from hockney.analysis.compare.history import History, Track
 from hockney.analysis.compare.values import Comparison, Range
 from hockney.machine.facts import fact
+from hockney.report.changes import change_text, curve_name, names_of, range_name, times_text
 from hockney.report.document import Block, Column, Plot, Sentence, Table, Text
-from hockney.report.documents.comparison import (
-    change_text,
-    curve_name,
-    differences_texts,
-    names_of,
-    range_name,
-    times_text,
-)
+from hockney.report.documents.comparison import differences_texts
 from hockney.stats.changes import RUNS_MIN
 from hockney.units import counted, format_bytes, format_ns, listed, local_time
 

@@ -14,6 +14,7 @@ from hockney.analysis.finding import Finding, load_of
 from hockney.analysis.repeat import further
 from hockney.errors import HockneyError
 from hockney.model import PointStatus, Warning_
+from hockney.report.columns import OTHER_STATE, is_other, marks_text
 from hockney.report.commands import typed
 from hockney.report.document import Block, Bullet, Column, Document, Item, Sentence, Table, Text, Title, document
 from hockney.report.documents.findings import finding_texts
@@ -30,7 +31,7 @@ from hockney.report.notes import (
     padded,
     state_text,
 )
-from hockney.report.sheet import OTHER_STATE, Failure, Row, Sheet, is_other, make_sheet, marks_text
+from hockney.report.sheet import Failure, Row, Sheet, make_sheet
 from hockney.report.words import NOTHING, SHORT_MARK, launches_text, machine_text, placement_text, whole_text
 from hockney.results.runs import Run
 from hockney.stats import ONE_LAUNCH, State

@@ -6,9 +6,10 @@ import math
 
 from hockney.analysis.compare import Comparison, Range, Verdict, compare_runs
 from hockney.errors import UsageError
+from hockney.report.changes import names_of, range_name
 from hockney.report.charts import Axis, Chart, Line, View
 from hockney.report.document import Section, Text
-from hockney.report.documents.comparison import comparison_document, names_of, range_name
+from hockney.report.documents.comparison import comparison_document
 from hockney.report.page.material import Material
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
