@@ -199,10 +199,13 @@ class _FailsInTheEnd(Silent):
             os.environ["HOCKNEY_FAULT"] = f"fail 1 {delayed.DELAYED[0]}"
 
 
-def test_a_suspect_that_fails_later_is_inconclusive(catalogue: Catalogue, store: Store) -> None:
+def test_a_suspect_that_fails_later_is_inconclusive(
+    catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hockney.measure.check.LOOKS", ())  # it would end as soon as it is certain
     base = delayed.measure(catalogue, store, delayed.plan(sizes=(8, 16384), time_s=0.5))
-    with delayed.delayed(percent=75):  # over the limit, and not by far, which would end the check before
-        result = delayed.check_again(catalogue, store, base, slowdown=0.5, display=_FailsInTheEnd())
+    with delayed.delayed(percent=2000):
+        result = delayed.check_again(catalogue, store, base, slowdown=0.5, patience_s=1, display=_FailsInTheEnd())
     (change,) = [change for change in result.changes if change.point.bytes == 16384]
     assert change.verdict is Verdict.INCONCLUSIVE
     assert [(reason.code, reason.facts["run"]) for reason in change.reasons] == [(ReasonCode.FAILED, result.new)]

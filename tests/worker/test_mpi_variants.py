@@ -137,10 +137,9 @@ def test_loads_and_stores_in_shared_memory(mpi: Library, ranks: int) -> None:
 @EVERY_MPI
 @EVERY_TRANSPORT
 @pytest.mark.full
-@pytest.mark.parametrize("pattern", ["pushfarm", "pullfarm"])
-def test_receives_while_sends_are_under_way(mpi: Library, transport: str, pattern: str) -> None:
+def test_receives_while_sends_are_under_way(mpi: Library, transport: str) -> None:
     with opened(job(mpi, transport, ranks=3)) as session:
-        for in_flight in ("1", "3"):
+        for pattern, in_flight in itertools.product(("pushfarm", "pullfarm"), ("1", "3")):
             answer = session.measure(pattern, bytes=16, samples=1, timeout_s=60, options=[("in_flight", in_flight)])
             assert answer.verified
 

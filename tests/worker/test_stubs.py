@@ -326,11 +326,16 @@ def test_a_shell_that_cannot_reach_a_host_is_heard(line: str) -> None:
     assert unreachable(f"noise\n{line}\n") == line
 
 
-def test_a_launcher_that_missed_a_host_is_not_waited_for(stub: Stub) -> None:
-    launched = stub.launch(f"sys.stderr.write('noise\\n{NO_ROUTE}\\n'); sys.stderr.flush(); time.sleep(600)\n")
-    with pytest.raises(LaunchFailed, match=f"cannot reach a host: {re.escape(NO_ROUTE)}") as caught:
+@pytest.mark.parametrize(
+    ("line", "may_be_chance"), [(NO_ROUTE, True), ("HYDU_sock_connect (1): unable to get host address for n1", False)]
+)
+def test_a_launcher_that_missed_a_host_is_not_waited_for(line: str, *, may_be_chance: bool, stub: Stub) -> None:
+    """It is started again, unless it finds an address of the kind that it needs nowhere."""
+    launched = stub.launch(f"sys.stderr.write('noise\\n{line}\\n'); sys.stderr.flush(); time.sleep(600)\n")
+    with pytest.raises(LaunchFailed, match=f"cannot reach a host: {re.escape(line)}") as caught:
         ask(launched)
     assert not caught.value.timed_out
+    assert caught.value.missed is may_be_chance
 
 
 def test_the_advice_of_a_launcher_that_missed_a_host_is_left_out(stub: Stub) -> None:

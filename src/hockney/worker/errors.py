@@ -49,7 +49,7 @@ class CacheUnusable(BuildError):
 class LaunchFailed(WorkerError):
     """The job never came up. `said` is its launcher's standard error; `timed_out`: it did not answer.
 
-    `missed`: the launcher says that it could not reach a host.
+    `missed`: the launcher says that it could not reach a host, which it may at the next start.
     """
 
     def __init__(

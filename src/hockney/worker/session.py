@@ -361,7 +361,8 @@ class WorkerSession:
         remedy = diagnose.remedy(f"{reason}\n{self.words()}")
         if missed := diagnose.unreachable(self.channel.output(self._tried_bytes)):
             why = f"it cannot reach a host: {missed}"
-            return LaunchFailed(self._launch.launcher, why, missed=True, remedy=remedy or demand)
+            is_chance = not remedy  # a limit of the system is there at the next start, too
+            return LaunchFailed(self._launch.launcher, why, missed=is_chance, remedy=remedy or demand)
         if self._has_option and time.monotonic() >= self._started_s + self._start_limit_s:
             reason += f" ({how_to_wait_longer(self._start_limit_s)})"
         said = diagnose.summary(self.channel.output()) or diagnose.summary("\n".join(self.channel.noise))
