@@ -97,8 +97,10 @@ def _between(place: Place, words: Sequence[str], client: Sequence[str], server: 
                 try:
                     return "\n".join(output_of([*second, *client], limit_s=until_s - time.monotonic()))
                 except BareFailed as error:
-                    if process.poll() is not None or time.monotonic() + _PAUSE_S >= until_s:
-                        raise BareFailed(f"{' '.join(words)}, within {_LIMIT_S:g} s: {error}") from error
+                    is_late = time.monotonic() + _PAUSE_S >= until_s
+                    if is_late or process.poll() is not None:
+                        why = f"it did not end within {_LIMIT_S:g} s" if is_late else error
+                        raise BareFailed(f"{' '.join(words)}: {why}") from error
         finally:
             process.kill()
 
