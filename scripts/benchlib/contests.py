@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,10 +59,11 @@ class Question:
     rate_bytes: int = 0
     fractional: bool = False
 
-    def row(self, quadruples: Sequence[Quadruple]) -> Row:
-        """The ratio over all quadruples, and whether it meets the target."""
+    def row(self, quadruples: Sequence[Quadruple], why: str = "") -> Row:
+        """The ratio over all quadruples, and whether it meets the target; without any, `why`."""
         if not quadruples:
-            return Row(self.what, self.target.text, "nothing was measured", UNKNOWN, INCONCLUSIVE)
+            nothing = ": ".join(filter(None, ("nothing was measured", why)))
+            return Row(self.what, self.target.text, nothing, UNKNOWN, INCONCLUSIVE)
 
         def show(sides: Sequence[tuple[float, ...]]) -> str:
             time_ns = statistics.median([ns for side in sides for ns in side])
@@ -93,7 +95,8 @@ class Contest:
     """Two programs that do the same, measured in alternation; who begins changes from round to round.
 
     `ours` and `theirs` run once and give a time for each size in `questions`. A measurement makes `repeats` quadruples:
-    for a short run with scatter, more of them are better than longer runs.
+    for a short run with scatter, more of them are better than longer runs. It takes part in `rounds_max` rounds; `why`:
+    its last failure.
     """
 
     name: str
@@ -101,11 +104,17 @@ class Contest:
     ours: Callable[[], Measured]
     theirs: Callable[[], Measured]
     repeats: int = 1
+    rounds_max: int = sys.maxsize
     quadruples: dict[int, list[Quadruple]] = field(default_factory=dict)
+    why: str = ""
 
     def measure(self, number: int) -> None:
-        for place in range(self.repeats):
-            self._measure(we_begin=(number + place) % 2 == 0)
+        try:
+            for place in range(self.repeats if number < self.rounds_max else 0):
+                self._measure(we_begin=(number + place) % 2 == 0)
+        except HockneyError as error:
+            self.why = str(error)
+            raise
 
     def _measure(self, *, we_begin: bool) -> None:
         sides = (self.ours, self.theirs) if we_begin else (self.theirs, self.ours)
@@ -116,7 +125,7 @@ class Contest:
             self.quadruples.setdefault(key, []).append(one)
 
     def rows(self) -> list[Row]:
-        return [question.row(self.quadruples.get(key, [])) for key, question in self.questions.items()]
+        return [question.row(self.quadruples.get(key, []), self.why) for key, question in self.questions.items()]
 
 
 @dataclass

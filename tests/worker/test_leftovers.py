@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from tests.worker.test_session import EVERY_MPI
 
 from hockney.worker import processes
-from hockney.worker.build import build_worker
+from hockney.worker.build import SOURCES, build_worker
 from hockney.worker.errors import WorkerDied
 from hockney.worker.launch import Job, launch
 from hockney.worker.libraries import Library
@@ -74,6 +75,29 @@ def test_mapped_files_stay() -> None:
     finally:
         for path in (ours, other):
             path.unlink(missing_ok=True)
+
+
+def test_a_rank_removes_only_names_that_libraries_give(tmp_path: Path) -> None:
+    """`12-mine` may be an application's, which a rank maps through a library that it was linked with."""
+    pid = os.getpid()
+    ours, others = (f"mpich_shm_own_{pid}", f"{pid}:0:own"), (f"{pid}-mine", f"{pid}:mine", f"{pid}:0")
+    maps = "".join(f'map("{SHM}/{name}");' for name in (*ours, *others))
+    (tmp_path / "remover.c").write_text(
+        '#include <fcntl.h>\n#include <sys/mman.h>\n#include <unistd.h>\n#include "watch.h"\n'
+        "static void map(const char *path) { int fd = open(path, O_RDWR); mmap(0, 1, PROT_READ, MAP_SHARED, fd, 0); }\n"
+        f"int main(void) {{ {maps} hk_remove_shared_memory(); return 0; }}\n"
+    )
+    sources = [tmp_path / "remover.c", *(SOURCES / f"{name}.c" for name in ("watch", "io", "status"))]
+    flags = ["-std=c17", "-D_GNU_SOURCE", "-pthread", f"-I{SOURCES}", "-o", tmp_path / "remover"]
+    subprocess.run(["cc", *flags, *sources], check=True)
+    try:
+        for name in (*ours, *others):
+            (SHM / name).write_bytes(b"1")
+        subprocess.run([tmp_path / "remover"], check=True)
+        assert [name for name in (*ours, *others) if (SHM / name).exists()] == [*others]
+    finally:
+        for name in (*ours, *others):
+            (SHM / name).unlink(missing_ok=True)
 
 
 def test_a_file_that_cannot_be_removed_does_not_stop_the_others() -> None:

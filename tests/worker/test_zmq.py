@@ -193,4 +193,4 @@ def test_a_stranger_that_comes_and_goes_is_no_rank_that_is_gone(transport: str) 
 def test_hello_names_the_version_and_the_sockets() -> None:
     for transport, sockets in (("zmq", "PAIR over ipc"), ("zmq:push-tcp", "PUSH and PULL over tcp")):
         answers, _ = converse(worker(), ["hello"], "-t", transport, *shared())
-        assert answers[0]["library"] == f"{FOUND[0].name}, {sockets}"
+        assert answers[0]["library"] == f"{FOUND[0].name} ({sockets})"

@@ -23,6 +23,7 @@ from hockney.worker.build import Recipe, build_worker
 from hockney.worker.errors import BuildError, ProtocolError
 from hockney.worker.libraries import (
     MPI,
+    NATIVE,
     REPAIR,
     SHMEM,
     Found,
@@ -184,9 +185,17 @@ class Catalogue:
             if missing is not None:
                 raise UsageError(f"{word} is not here: {missing.why}; {missing.how}")
             if not meant:
-                raise unknown("transport", word, ["mpi", *self.transports], listed_by=("hockney", "list", "transports"))
+                raise self._unknown(word)
             selected.update((info.name, info) for info in meant)
         return list(selected.values())
+
+    def _unknown(self, word: str) -> UsageError:
+        """The error for a word that names no transport: of a library, with all others of its family that are here."""
+        base, library, variant = split_name(word)
+        plain = [name for name in self.transports if name.startswith(f"{base}@") and ":" not in name]
+        if library and plain and not variant:
+            return unknown("transport", word, plain)
+        return unknown("transport", word, ["mpi", *self.transports], listed_by=("hockney", "list", "transports"))
 
     def add(self, word: str) -> None:
         """Adds the transports that a word names by a model, by a folder, or by ranks per host. Raises UsageError."""
@@ -271,11 +280,10 @@ class Catalogue:
             else:
                 obstacles[point] = why
         for executable, asked in by_worker.items():
-            library = self.transports[asked[0].transport].library
+            library = self.transports[asked[0].transport].library or NATIVE
             lines = [_fits_line(self.transports[point.transport], point, one_host) for point in asked]
-            is_wheel = library is not None and library.is_wheel
             try:
-                rows = _answers(executable, "--fits", len(asked), "".join(lines), is_wheel=is_wheel)
+                rows = _answers(executable, "--fits", len(asked), "".join(lines), library=library)
             except ProtocolError as error:  # the others go on
                 obstacles |= dict.fromkeys(asked, str(error))
             else:
@@ -339,10 +347,10 @@ def load(
     """
     native = build_worker(recipe or Recipe())
     patterns, of_native = _describe(native)
-    transports = {info.name: info for info in of_native if info.absent is None}
-    missing = [Missing(info.name, info.absent, info.remedy) for info in of_native if info.absent is not None]
+    described = {info.name: info for info in of_native}
+    missing: list[Missing] = []
     usable = list(libraries or ())
-    families = _named(words, transports) if libraries is None else []
+    families = _named(words, described) if libraries is None else []
     searches = side_by_side(lambda name: _FAMILIES[name][0](), families)
     for name, (working, unusable) in zip(families, searches, strict=True):
         usable += working
@@ -353,16 +361,18 @@ def load(
             missing.append(Missing(name, f"no {title} was found", how))
     for library in usable:
         try:
-            transports.update(_transports_of(library))
+            described |= _transports_of(library)
         except (BuildError, ProtocolError) as error:  # noqa: PERF203 - a few libraries
             missing.append(Missing(library.id, error.reason, error.remedy or REPAIR))
-    return Catalogue(patterns, transports, tuple(missing))
+    absent = [Missing(info.name, info.absent, info.remedy) for info in described.values() if info.absent is not None]
+    transports = {name: info for name, info in described.items() if info.absent is None}
+    return Catalogue(patterns, transports, (*absent, *missing))
 
 
 def _transports_of(library: Library) -> dict[str, TransportInfo]:
     """The transports in a library's worker, by name. Raises BuildError, ProtocolError."""
     transports = {}
-    for info in _describe(build_worker(library.recipe), is_wheel=library.is_wheel)[1]:
+    for info in _describe(build_worker(library.recipe), library)[1]:
         variant = info.name.partition(":")[2]
         name = f"{library.id}:{variant}" if variant else library.id
         transports[name] = replace(info, name=name, library=library)
@@ -383,21 +393,24 @@ def native_patterns() -> dict[str, PatternInfo]:
     return _describe(build_worker())[0]
 
 
-def describe(executable: Path, *, is_wheel: bool = False) -> dict[str, Any]:
+def describe(executable: Path, library: Library = NATIVE) -> dict[str, Any]:
     """A worker's description of itself. Each start asks for it: a library that a worker was built with may be gone.
 
-    `is_wheel`: it is linked with a library from a Python environment, which the system's must not shadow. Raises
-    ProtocolError.
+    Raises ProtocolError.
     """
-    return _answers(executable, "--describe", 1, is_wheel=is_wheel)[0]
+    return _answers(executable, "--describe", 1, library=library)[0]
 
 
 def _answers(
-    executable: Path, flag: str, count: int, text: str = "", *, is_wheel: bool = False
+    executable: Path, flag: str, count: int, text: str = "", *, library: Library = NATIVE
 ) -> list[dict[str, Any]]:
-    """This number of answers of a worker, without starting a job. Raises ProtocolError."""
+    """This number of answers of a worker, without starting a job. Raises ProtocolError.
+
+    A worker of a Python environment's library must not see the system's ones.
+    """
     worker = f"the worker {executable.name}"
-    environment = {name: os.environ[name] for name in os.environ if not (is_wheel and name == "LD_LIBRARY_PATH")}
+    hidden = ("LD_LIBRARY_PATH",) if library.is_wheel else ()
+    environment = {name: os.environ[name] for name in os.environ if name not in hidden} | dict(library.environment)
     try:
         said = answer_of([executable, flag], _LIMIT_S, data=text.encode(), environment=environment)
     except ProgramFailed as error:
@@ -410,9 +423,9 @@ def _answers(
     raise ProtocolError(f"{worker} does not answer {flag} as this version of hockney asks for it")
 
 
-def _describe(executable: Path, *, is_wheel: bool = False) -> tuple[dict[str, PatternInfo], list[TransportInfo]]:
+def _describe(executable: Path, library: Library = NATIVE) -> tuple[dict[str, PatternInfo], list[TransportInfo]]:
     """The patterns and transports of a worker. Raises ProtocolError."""
-    described = describe(executable, is_wheel=is_wheel)
+    described = describe(executable, library)
     try:
         patterns = {row["name"]: _pattern(row) for row in described["patterns"]}
         return patterns, [_transport(row, executable) for row in described["transports"]]

@@ -24,6 +24,7 @@ from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
 from hockney.worker.compiler import ask, find_c_compiler, identify, split_words
 from hockney.worker.errors import BuildError, CompileFailed, NoCompiler
+from hockney.worker.programs import output_of
 from hockney.worker.wheels import wheel_folders
 
 Item = TypeVar("Item")
@@ -338,6 +339,7 @@ def find_zmqs() -> Found:
 
 
 _USUAL_ROOT = Path("/usr")  # compilers look there by themselves
+_DEVICES = ("infiniband", "net")  # folders of /sys/class, on Linux
 
 
 def find_ucxs() -> Found:
@@ -354,17 +356,28 @@ def find_ucxs() -> Found:
 
 def _transports_of(program: Path) -> str:
     """` over tcp, sysv, cma`: what UCX can use here, as its program says; empty if that is unknown."""
-    probes = Probes(cache.default_folder())
-    key = ["ucx_info", str(program), *(f"{name}={os.environ.get(name)}" for name in ("UCX_TLS", "UCX_NET_DEVICES"))]
-    answer = probes.get(key, "said") if program.exists() else {"said": ""}
-    if answer is None:
-        try:
-            answer = {"said": ask([str(program), "-d"])}
-        except CompileFailed:
-            return ""
-        probes.put(key, answer, [str(program)])
-    names = dict.fromkeys(re.findall(r"^#\s+Transport: (\w+)$", answer["said"], re.MULTILINE))
+    try:
+        said = _asked_once([str(program), "-d"], "UCX_") if program.exists() else ""
+    except CompileFailed:
+        return ""
+    names = dict.fromkeys(re.findall(r"^#\s+Transport: (\w+)$", said, re.MULTILINE))
     return f" over {', '.join(names)}" if names else ""
+
+
+def _asked_once(argv: Sequence[str], prefix: str) -> str:
+    """What a program says of the devices here: kept until it, its libraries, its variables or a device change.
+
+    `prefix` begins the names of its variables. Raises CompileFailed.
+    """
+    probes = Probes(cache.default_folder())
+    variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(prefix))
+    devices = sorted(str(path) for path in Path("/sys/class").glob("[in]*/*") if path.parent.name in _DEVICES)
+    key = [*argv, *variables, *devices]
+    answer = probes.get(key, "said")
+    if answer is None:
+        answer = {"said": ask(argv)}
+        probes.put(key, answer, [argv[0], *re.findall(r"=> (/\S+)", output_of(["ldd", argv[0]]))])
+    return str(answer["said"])
 
 
 def find_ofis() -> Found:
@@ -383,7 +396,7 @@ def find_ofis() -> Found:
             broken.append(Missing("ofi", f"{why} (Debian and Ubuntu have it in libfabric-bin)", "install it"))
             continue
         try:
-            said = ask([str(program), "-t", "FI_EP_RDM", "-c", "FI_TAGGED"])
+            said = _asked_once([str(program), "-t", "FI_EP_RDM", "-c", "FI_TAGGED"], "FI_")
         except CompileFailed as error:
             broken.append(Missing(str(program), error.reason, REPAIR))
             continue

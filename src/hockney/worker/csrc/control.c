@@ -110,14 +110,14 @@ static bool is_broken(const hk_control_t *control)
 /* Waits for others: as poll without a limit. */
 static int await(const hk_control_t *control, struct pollfd *ready, nfds_t count)
 {
-    if (control->progress == NULL) {
-        return poll(ready, count, -1);
-    }
-    int found = 0;
-    while ((found = poll(ready, count, 0)) == 0) {
+    while (control->progress != NULL) { /* which a message that fails ends */
+        const int found = poll(ready, count, 0);
+        if (found != 0) {
+            return found;
+        }
         control->progress(control->ctx);
     }
-    return found;
+    return poll(ready, count, -1);
 }
 
 /* Rank 0's part of a gather. It polls all ranks at once, to notice the death of a rank while others are slow. */
@@ -255,4 +255,54 @@ hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine)
 hk_status_t hk_control_barrier(hk_control_t *control)
 {
     return hk_control_agree(control, HK_OK);
+}
+
+void *hk_control_calloc(hk_control_t *control, size_t count, size_t size_bytes)
+{
+    void *memory = calloc(count, size_bytes);
+    if (memory == NULL) {
+        hk_log(control->rank, "no memory for %zu B of %d ranks", count * size_bytes, control->size);
+    }
+    if (hk_control_agree(control, memory == NULL ? HK_ERR_MEMORY : HK_OK) != HK_OK) {
+        free(memory);
+        return NULL;
+    }
+    return memory;
+}
+
+/* The largest size of any rank. */
+static hk_status_t control_most(hk_control_t *control, size_t mine, size_t *most_p)
+{
+    size_t *each = hk_control_calloc(control, (size_t)control->size, sizeof *each);
+    if (each == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    const hk_status_t status = hk_control_allgather(control, &mine, sizeof mine, each);
+    *most_p = 1;
+    for (int rank = 0; rank < control->size; rank++) {
+        *most_p = each[rank] > *most_p ? each[rank] : *most_p;
+    }
+    free(each);
+    return status;
+}
+
+hk_status_t hk_control_share(hk_control_t *control, const void *mine, size_t size_bytes, unsigned char **all_p,
+                             size_t *stride_bytes_p)
+{
+    const size_t size = (size_t)control->size;
+    size_t most = 0;
+    HK_TRY(control_most(control, size_bytes, &most));
+    unsigned char *all = hk_control_calloc(control, size + 1, most);
+    if (all == NULL) {
+        return HK_ERR_MEMORY;
+    }
+    memcpy(all + size * most, mine, size_bytes);
+    const hk_status_t status = hk_control_allgather(control, all + size * most, most, all);
+    if (status != HK_OK) {
+        free(all);
+        return status;
+    }
+    *all_p = all;
+    *stride_bytes_p = most;
+    return HK_OK;
 }

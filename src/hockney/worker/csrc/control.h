@@ -53,4 +53,12 @@ hk_status_t hk_control_scatter(hk_control_t *control, const void *all, size_t si
 /* The most severe status of all ranks, on every rank. */
 hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine);
 
+/* Memory of zeros, on all ranks; or NULL on all, where one has none. */
+void *hk_control_calloc(hk_control_t *control, size_t count, size_t size_bytes);
+
+/* An allgather of what may differ in size, such as addresses: each rank's begins *stride_bytes_p after that of the rank
+ * before. The caller frees *all_p. On all ranks or on none. */
+hk_status_t hk_control_share(hk_control_t *control, const void *mine, size_t size_bytes, unsigned char **all_p,
+                             size_t *stride_bytes_p);
+
 #endif

@@ -31,12 +31,12 @@ static hk_status_t answer_hello(session_t *session, const hk_command_t *command)
     const int size = session->job->size;
     hk_identity_t mine = hk_identify();
     mine.strangers = bench->control->strangers;
-    hk_identity_t *all = calloc((size_t)size, sizeof *all);
-    hk_status_t status = hk_control_agree(bench->control, all == NULL ? HK_ERR_MEMORY : HK_OK);
-    if (status == HK_OK) {
-        status = hk_control_gather(bench->control, &mine, sizeof mine, all);
+    hk_identity_t *all = hk_control_calloc(bench->control, (size_t)size, sizeof *all);
+    if (all == NULL) {
+        return HK_ERR_MEMORY;
     }
-    if (status == HK_OK && session->job->rank == 0 && all != NULL) {
+    hk_status_t status = hk_control_gather(bench->control, &mine, sizeof mine, all);
+    if (status == HK_OK && session->job->rank == 0) {
         status = hk_answer_hello(command->id, bench->ctx, bench->floor.why, all, size);
     }
     free(all);
@@ -65,11 +65,9 @@ static hk_status_t answer_floor(session_t *session, const hk_command_t *command)
                    : hk_answer_error(STDOUT_FILENO, command->id, HK_ERR_UNSUPPORTED, bench->floor.why);
     }
     /* Stored first and sent later, because work on rank 1 between two samples adds to rank 0's time. */
-    double *half_ns = calloc(command->samples, sizeof *half_ns);
-    const hk_status_t status = hk_control_agree(bench->control, half_ns == NULL ? HK_ERR_MEMORY : HK_OK);
-    if (half_ns == NULL || status != HK_OK) {
-        free(half_ns);
-        return status;
+    double *half_ns = hk_control_calloc(bench->control, command->samples, sizeof *half_ns);
+    if (half_ns == NULL) {
+        return HK_ERR_MEMORY;
     }
     hk_watch_arm(bench->watch, (unsigned)command->timeout_s, "floor");
     hk_floor_quick(&bench->floor);

@@ -8,7 +8,7 @@ typedef enum hk_status {
     HK_ERR_UNSUPPORTED, /* this transport or machine cannot do it; the point is skipped */
     HK_ERR_MEMORY,      /* an allocation failed */
     HK_ERR_SYSTEM,      /* a system call or a library call failed */
-    HK_ERR_PEER,        /* another rank is gone */
+    HK_ERR_PEER,        /* another rank is gone, or a message failed: the job ends */
     HK_ERR_CORRUPT,     /* a payload differs from what was sent */
 } hk_status_t;
 

@@ -1,7 +1,6 @@
 /* cold */
 #include "watch.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -147,18 +146,25 @@ void hk_watch_done(hk_watch_t *watch, bool is_done)
     watch->is_done = is_done;
 }
 
-/* Here MPICH's and libfabric's, whose names begin with the number of a process. The file is this job's: this process
- * maps it. */
+/* The name of a file of MPICH, or of libfabric: `12345:0:…`, with the number of a process. */
+static bool is_of_library(const char *name)
+{
+    static const char start[] = "mpich_shm_";
+    const size_t pid_len = strspn(name, "0123456789");
+    const size_t number_len = pid_len > 0 && name[pid_len] == ':' ? strspn(name + pid_len + 1, "0123456789") : 0;
+    return strncmp(name, start, sizeof start - 1) == 0 || (number_len > 0 && name[pid_len + 1 + number_len] == ':');
+}
+
+/* The file is this job's: this process maps it. */
 void hk_remove_shared_memory(void)
 {
-    static const char folder[] = "/dev/shm/", start[] = "mpich_shm_";
+    static const char folder[] = "/dev/shm/";
     const size_t folder_len = sizeof folder - 1;
     char line[512];
     FILE *maps = fopen("/proc/self/maps", "re");
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         char *path = strchr(line, '/');
-        if (path != NULL && strncmp(path, folder, folder_len) == 0 &&
-            (strncmp(path + folder_len, start, sizeof start - 1) == 0 || isdigit((unsigned char)path[folder_len]))) {
+        if (path != NULL && strncmp(path, folder, folder_len) == 0 && is_of_library(path + folder_len)) {
             path[strcspn(path, " \n")] = '\0'; /* " (deleted)" follows the name of one that is gone */
             (void)unlink(path);
         }

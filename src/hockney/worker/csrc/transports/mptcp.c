@@ -73,13 +73,15 @@ static hk_status_t mptcp_open(const hk_transport_t *tp, const hk_job_t *job, hk_
         hk_log(job->rank, "mptcp: %s; %s", why, how);
     }
     HK_TRY(hk_control_agree(job->control, is_here ? HK_OK : HK_ERR_UNSUPPORTED));
-    hk_ctx_t *ctx;
+    hk_ctx_t *ctx = NULL;
     unsigned subflows = 0;
-    HK_TRY(hk_tcp_open(tp, job, &ctx));
+    hk_status_t status = hk_tcp_open(tp, job, &ctx); /* may fail on one rank */
     hk_stream_t *stream = (hk_stream_t *)ctx;
-    const hk_status_t status = hk_control_agree(job->control, mptcp_check(stream, &subflows));
+    status = hk_control_agree(job->control, status == HK_OK ? mptcp_check(stream, &subflows) : status);
     if (status != HK_OK) {
-        hk_stream_close(ctx);
+        if (ctx != NULL) {
+            hk_stream_close(ctx);
+        }
         return status;
     }
     const size_t used = strlen(stream->library);

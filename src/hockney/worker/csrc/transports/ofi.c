@@ -6,7 +6,7 @@
 /* *req may be reused at once if the message is one that is copied. */
 static inline hk_status_t ofi_start_send(hk_ofi_t *ofi, int peer, const void *buf, size_t size_bytes, hk_ofi_req_t *req)
 {
-    const uint64_t tag = (uint64_t)(unsigned)ofi->base.rank; /* receives name the sender by it */
+    const uint64_t tag = (uint64_t)(unsigned)ofi->layer.base.rank; /* receives name the sender by it */
     req->is_done = size_bytes <= ofi->inject_bytes;
     if (req->is_done) {
         HK_OFI_CALL(ofi, fi_tinject, ofi->ep, buf, size_bytes, ofi->addr[peer], tag);
@@ -60,14 +60,11 @@ hk_status_t hk_ofi_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
     return HK_OK;
 }
 
-static hk_status_t ofi_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_ofi_open(tp, job, sizeof(hk_ofi_t), 0, ctx_p);
-}
+static const hk_layer_kind_t ofi_kind = {HK_OFI_KIND, .ctx_bytes = sizeof(hk_ofi_t)};
 
 const hk_transport_t hk_transport_ofi = {
     HK_OFI_SHARED,           .caps = HK_OFI_CAPS,
     .name = "ofi",           .summary = "messages by tag (fi_tsend, fi_tinject)",
-    .open = ofi_open,        .alloc = hk_private_alloc,
+    .own = &ofi_kind,        .alloc = hk_private_alloc,
     .free = hk_private_free,
 };

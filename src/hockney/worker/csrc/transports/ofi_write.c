@@ -1,6 +1,9 @@
 /* Puts and gets of libfabric: fi_write and fi_read on registered memory. Messages are those by tag.
  *
  * A put is complete when its data has arrived (FI_DELIVERY_COMPLETE), so `quiet` waits for those that were started. */
+#include <stdio.h>
+#include <string.h>
+
 #include "ofi.h"
 #include "regions.h"
 
@@ -48,7 +51,7 @@ static hk_status_t write_register(hk_ctx_t *ctx, hk_region_t *region, hk_spot_t 
 
 static hk_status_t write_make(hk_ctx_t *ctx, hk_region_t *region)
 {
-    hk_control_t *control = hk_ofi_of(ctx)->control;
+    hk_control_t *control = hk_layer_of(ctx)->control;
     hk_spot_t mine = {0};
     HK_TRY(hk_control_agree(control, write_register(ctx, region, &mine)));
     return hk_control_allgather(control, &mine, sizeof mine, region->spot);
@@ -69,78 +72,70 @@ static const hk_region_kind_t write_kind = {write_make, write_drop};
 
 static void *write_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    return hk_region_alloc(ctx, &write_of(ctx)->regions, hk_ofi_of(ctx)->control, &write_kind, size_bytes);
+    return hk_region_alloc(ctx, &write_of(ctx)->regions, hk_layer_of(ctx)->control, &write_kind, size_bytes);
 }
 
 static void write_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
     (void)memory;
     (void)size_bytes;
-    hk_region_free(ctx, &write_of(ctx)->regions, hk_ofi_of(ctx)->control, &write_kind);
+    hk_region_free(ctx, &write_of(ctx)->regions, hk_layer_of(ctx)->control, &write_kind);
 }
 
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
 
-static inline hk_status_t write_begin_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes,
-                                          hk_ofi_req_t *req)
+/* `is_get` is a constant in each call. */
+static inline hk_status_t write_begin(hk_ctx_t *ctx, int peer, const void *remote, void *local, size_t size_bytes,
+                                      const bool is_get, hk_ofi_req_t *req)
 {
     hk_ofi_t *ofi = hk_ofi_of(ctx);
     const hk_region_t *region = hk_region_at(&write_of(ctx)->regions, remote);
     const uint64_t place = hk_region_place(region, peer, remote), key = region->spot[peer].key;
     req->is_done = size_bytes == 0;
-    if (!req->is_done) {
+    if (!req->is_done && is_get) {
+        HK_OFI_CALL(ofi, fi_read, ofi->ep, local, size_bytes, NULL, ofi->addr[peer], place, key, req);
+    } else if (!req->is_done) {
         HK_OFI_CALL(ofi, fi_write, ofi->ep, local, size_bytes, NULL, ofi->addr[peer], place, key, req);
     }
     return HK_OK;
 }
 
-static inline hk_status_t write_begin_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes,
-                                          hk_ofi_req_t *req)
+static inline hk_status_t write_whole(hk_ctx_t *ctx, int peer, const void *remote, void *local, size_t size_bytes,
+                                      const bool is_get)
 {
-    hk_ofi_t *ofi = hk_ofi_of(ctx);
-    const hk_region_t *region = hk_region_at(&write_of(ctx)->regions, remote);
-    const uint64_t place = hk_region_place(region, peer, remote), key = region->spot[peer].key;
-    req->is_done = size_bytes == 0;
-    if (!req->is_done) {
-        HK_OFI_CALL(ofi, fi_read, ofi->ep, local, size_bytes, NULL, ofi->addr[peer], place, key, req);
-    }
-    return HK_OK;
+    hk_ofi_req_t req;
+    HK_TRY(write_begin(ctx, peer, remote, local, size_bytes, is_get, &req));
+    return hk_ofi_finish(hk_ofi_of(ctx), &req);
 }
 
 static hk_status_t write_put(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
-    hk_ofi_req_t req;
-    HK_TRY(write_begin_put(ctx, peer, remote, local, size_bytes, &req));
-    return hk_ofi_finish(hk_ofi_of(ctx), &req);
+    return write_whole(ctx, peer, remote, (void *)(uintptr_t)local, size_bytes, false);
 }
 
 static hk_status_t write_get(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
-    hk_ofi_req_t req;
-    HK_TRY(write_begin_get(ctx, peer, local, remote, size_bytes, &req));
-    return hk_ofi_finish(hk_ofi_of(ctx), &req);
+    return write_whole(ctx, peer, remote, local, size_bytes, true);
 }
 
-/* A free request for an operation that is only started: the oldest one, once it is done. */
-static inline hk_status_t write_take(hk_ctx_t *ctx, hk_ofi_req_t **req_p)
+/* Takes a free request: the oldest one, once it is done. */
+static inline hk_status_t write_start(hk_ctx_t *ctx, int peer, const void *remote, void *local, size_t size_bytes,
+                                      const bool is_get)
 {
     write_ctx_t *write = write_of(ctx);
-    *req_p = &write->started[write->started_count % WRITE_STARTED_MAX];
-    return write->started_count++ < WRITE_STARTED_MAX ? HK_OK : hk_ofi_finish(&write->ofi, *req_p);
+    hk_ofi_req_t *req = &write->started[write->started_count % WRITE_STARTED_MAX];
+    HK_TRY(write->started_count++ < WRITE_STARTED_MAX ? HK_OK : hk_ofi_finish(&write->ofi, req));
+    return write_begin(ctx, peer, remote, local, size_bytes, is_get, req);
 }
 
 static hk_status_t write_put_start(hk_ctx_t *ctx, int peer, void *remote, const void *local, size_t size_bytes)
 {
-    hk_ofi_req_t *req;
-    HK_TRY(write_take(ctx, &req));
-    return write_begin_put(ctx, peer, remote, local, size_bytes, req);
+    return write_start(ctx, peer, remote, (void *)(uintptr_t)local, size_bytes, false);
 }
 
 static hk_status_t write_get_start(hk_ctx_t *ctx, int peer, void *local, const void *remote, size_t size_bytes)
 {
-    hk_ofi_req_t *req;
-    HK_TRY(write_take(ctx, &req));
-    return write_begin_get(ctx, peer, local, remote, size_bytes, req);
+    return write_start(ctx, peer, remote, local, size_bytes, true);
 }
 
 static hk_status_t write_quiet(hk_ctx_t *ctx)
@@ -162,17 +157,24 @@ static hk_status_t write_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t
     return HK_OK;
 }
 
-static hk_status_t write_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
+static bool write_is_here(const hk_transport_t *tp, char *why, size_t len, const char **how_p)
 {
-    return hk_ofi_open(tp, job, sizeof(write_ctx_t), FI_RMA, ctx_p);
+    (void)tp;
+    const char *provider = getenv(HK_OFI_VARIABLE);
+    *how_p = "use ofi@tcp-rxm:write";
+    (void)snprintf(why, len, "libfabric's udp;ofi_rxd stalls where two ranks write to each other");
+    return provider == NULL || strcmp(provider, "udp;ofi_rxd") != 0;
 }
+
+static const hk_layer_kind_t write_of_ofi = {HK_OFI_KIND, .ctx_bytes = sizeof(write_ctx_t), .features = FI_RMA};
 
 const hk_transport_t hk_transport_ofi_write = {
     HK_OFI_SHARED,
     .caps = HK_OFI_CAPS | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED,
     .name = "ofi:write",
     .summary = "puts and gets (fi_write, fi_read) on registered memory; messages as ofi",
-    .open = write_open,
+    .own = &write_of_ofi,
+    .is_here = write_is_here,
     .alloc = write_alloc,
     .free = write_free,
     .put = write_put,

@@ -72,10 +72,8 @@ static inline void *hk_region_alloc(hk_ctx_t *ctx, hk_regions_t *regions, hk_con
     }
     hk_region_t *made = &regions->region[regions->count];
     made->room_bytes = (size_bytes / HK_REGION_PAGE_BYTES + 1) * HK_REGION_PAGE_BYTES;
-    made->spot = calloc((size_t)ctx->size, sizeof *made->spot);
-    hk_status_t status = made->spot != NULL ? HK_OK : hk_fail(HK_ERR_MEMORY, ctx->rank, "no memory for a region");
-    status = hk_control_agree(control, status);
-    if (status != HK_OK || kind->make(ctx, made) != HK_OK) {
+    made->spot = hk_control_calloc(control, (size_t)ctx->size, sizeof *made->spot);
+    if (made->spot == NULL || kind->make(ctx, made) != HK_OK) {
         hk_region_end(ctx, kind, made);
         return NULL;
     }
@@ -87,7 +85,9 @@ static inline void *hk_region_alloc(hk_ctx_t *ctx, hk_regions_t *regions, hk_con
 static inline void hk_region_free(hk_ctx_t *ctx, hk_regions_t *regions, hk_control_t *control,
                                   const hk_region_kind_t *kind)
 {
-    (void)ctx->tp->quiet(ctx);
+    if (ctx->tp->quiet(ctx) != HK_OK) {
+        hk_control_close(control); /* the job ends: what was started may still use memory of the next point */
+    }
     (void)hk_control_barrier(control);
     regions->last = 0;
     hk_region_end(ctx, kind, &regions->region[--regions->count]);

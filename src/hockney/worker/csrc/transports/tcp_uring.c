@@ -87,7 +87,7 @@ __attribute__((cold, noinline)) static hk_status_t uring_failed(const uring_t *r
 {
     return errno == EINTR || errno == EAGAIN || errno == EBUSY
                ? HK_OK
-               : hk_fail(HK_ERR_SYSTEM, ring->base.rank, "%s: io_uring_enter failed: %s", ring->base.tp->name,
+               : hk_fail(HK_ERR_PEER, ring->base.rank, "%s: io_uring_enter failed: %s", ring->base.tp->name,
                          strerror(errno));
 }
 
@@ -112,6 +112,39 @@ static hk_status_t uring_wake(uring_t *ring, unsigned wanted)
     return syscall(SYS_io_uring_enter, ring->fd, 0, wanted, flags, NULL, 0) < 0 ? uring_failed(ring) : HK_OK;
 }
 
+/* The next operation that is done, or NULL; *count_p: the bytes that it has moved, or -errno. */
+static inline uring_end_t *uring_next(uring_t *ring, int *count_p)
+{
+    const unsigned head = atomic_load_explicit(ring->cq_head, memory_order_relaxed);
+    if (head == atomic_load_explicit(ring->cq_tail, memory_order_acquire)) {
+        return NULL;
+    }
+    const struct io_uring_cqe *done = &ring->cqes[head & ring->cq_mask];
+    uring_end_t *end = (uring_end_t *)(uintptr_t)done->user_data;
+    *count_p = done->res;
+    atomic_store_explicit(ring->cq_head, head + 1, memory_order_release);
+    return end;
+}
+
+/* After an error the caller may reuse its memory: all connections end, and with them the operations of the kernel. */
+__attribute__((cold, noinline)) static hk_status_t uring_lose(uring_t *ring, const uring_end_t *end, int reason)
+{
+    (void)hk_stream_lose(ring->stream, end->peer, reason);
+    for (int peer = 0; peer < ring->base.size; peer++) {
+        if (ring->out[peer].fd >= 0) {
+            (void)shutdown(ring->out[peer].fd, SHUT_RDWR);
+        }
+        ring->out[peer].head = ring->in[peer].head = NULL;
+    }
+    int count = 0;
+    for (ring->active_count--; ring->active_count > 0 && ring->enter(ring, 1) == HK_OK;) {
+        while (uring_next(ring, &count) != NULL) {
+            ring->active_count--;
+        }
+    }
+    return HK_ERR_PEER;
+}
+
 /* An operation has moved count bytes, or -errno; starts the next one of its end. */
 static inline hk_status_t uring_advance(uring_t *ring, uring_end_t *end, int count)
 {
@@ -121,7 +154,7 @@ static inline hk_status_t uring_advance(uring_t *ring, uring_end_t *end, int cou
         req->left_bytes -= (size_t)count;
         end->head = req->left_bytes == 0 ? req->next : req;
     } else if (count != -EINTR && count != -EAGAIN) {
-        return hk_stream_lose(ring->stream, end->peer, -count);
+        return uring_lose(ring, end, -count);
     }
     if (end->head != NULL) {
         uring_push(ring, end);
@@ -133,16 +166,12 @@ static inline hk_status_t uring_advance(uring_t *ring, uring_end_t *end, int cou
 
 static inline hk_status_t uring_reap(uring_t *ring)
 {
-    unsigned head = atomic_load_explicit(ring->cq_head, memory_order_relaxed);
-    hk_status_t status = HK_OK;
-    while (status == HK_OK && head != atomic_load_explicit(ring->cq_tail, memory_order_acquire)) {
-        const struct io_uring_cqe *done = &ring->cqes[head & ring->cq_mask];
-        uring_end_t *end = (uring_end_t *)(uintptr_t)done->user_data;
-        const int count = done->res;
-        atomic_store_explicit(ring->cq_head, ++head, memory_order_release);
-        status = uring_advance(ring, end, count);
+    uring_end_t *end;
+    int count = 0;
+    while ((end = uring_next(ring, &count)) != NULL) {
+        HK_TRY(uring_advance(ring, end, count));
     }
-    return status;
+    return HK_OK;
 }
 
 /* Until all requests are done, or until *left_bytes is 0. */
@@ -249,7 +278,9 @@ static bool uring_is_here(const hk_transport_t *tp, char *why, size_t len, const
         return true;
     }
     *how_p = errno == EPERM ? "as root: sysctl kernel.io_uring_disabled=0; a container needs a profile that allows it"
-                            : "it needs Linux 5.11 or newer";
+             : errno == ENOMEM ? "allow more locked memory (ulimit -l unlimited), which Linux before 5.12 counts"
+             : errno == EMFILE || errno == ENFILE ? "allow more open files (ulimit -n)"
+                                                  : "it needs Linux 5.11 or newer";
     (void)snprintf(why, len, "the kernel gives this process no io_uring: %s", strerror(errno));
     return false;
 }

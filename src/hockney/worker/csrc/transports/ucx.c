@@ -94,10 +94,8 @@ static hk_status_t ucx_irecv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf,
     return HK_OK;
 }
 
-static hk_status_t ucx_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_ucx_open(tp, job, sizeof(hk_ucx_t), UCP_FEATURE_TAG, NULL, ctx_p);
-}
+static const hk_layer_kind_t ucx_kind = {HK_UCX_KIND, .ctx_bytes = sizeof(hk_ucx_t), .features = UCP_FEATURE_TAG,
+                                         .make = hk_ucx_make, .drop = hk_ucx_drop};
 
 const hk_transport_t hk_transport_ucx = {
     HK_UCX_SHARED,
@@ -105,8 +103,7 @@ const hk_transport_t hk_transport_ucx = {
     .caps = HK_UCX_CAPS | HK_CAP_MATCHING,
     .name = "ucx",
     .summary = "messages by tag (ucp_tag_send_nbx)",
-    .open = ucx_open,
-    .close = hk_ucx_close,
+    .own = &ucx_kind,
     .alloc = hk_private_alloc,
     .free = hk_private_free,
     .any_source = UCX_ANY,

@@ -30,8 +30,9 @@ _Static_assert(sizeof(am_req_t) <= sizeof(hk_req_t), "ucx:am: a request does not
 typedef struct am_entry {
     am_stage_t stage;
     uint32_t number;
-    am_req_t *req; /* AM_POSTED */
-    void *data;    /* AM_ARRIVED: UCX's memory, `copy`, or NULL for 0 bytes; AM_FETCHABLE: the handle of a rendezvous */
+    am_req_t *req;     /* AM_POSTED */
+    size_t size_bytes; /* of the message */
+    void *data; /* AM_ARRIVED: UCX's memory, `copy`, or NULL for 0 bytes; AM_FETCHABLE: the handle of a rendezvous */
     unsigned char *copy;
     size_t copy_bytes;
 } am_entry_t;
@@ -45,8 +46,10 @@ typedef struct am_peer {
 typedef struct am_ctx {
     hk_ucx_t ucx;
     am_peer_t *peer; /* [size] */
-    bool is_poor;    /* a ring could not grow: a message is lost */
+    const char *why; /* a message is lost, or wrong; NULL: none */
 } am_ctx_t;
+
+static const char am_poor[] = "there is no memory for those that wait";
 
 static inline am_ctx_t *am_of(hk_ctx_t *ctx)
 {
@@ -103,18 +106,29 @@ static bool am_copy(am_entry_t *entry, const void *data, size_t size_bytes)
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-static inline void am_fetch(am_ctx_t *am, am_req_t *req, void *handle)
+/* Whether a message is what the receive awaits. */
+static inline bool am_fits(am_ctx_t *am, am_req_t *req, size_t size_bytes)
 {
-    req->request = ucp_am_recv_data_nbx(am->ucx.worker, handle, req->buf, req->size_bytes, &hk_ucx_plain);
     req->is_done = true;
+    if (__builtin_expect(size_bytes != req->size_bytes, 0)) {
+        am->why = "it has another size than its receive";
+        return false;
+    }
+    return true;
 }
 
-static inline void am_take(am_req_t *req, const void *data)
+static inline void am_fetch(am_ctx_t *am, am_req_t *req, void *handle, size_t size_bytes)
 {
-    if (req->size_bytes > 0) {
-        memcpy(req->buf, data, req->size_bytes);
+    if (am_fits(am, req, size_bytes)) {
+        req->request = ucp_am_recv_data_nbx(am->ucx.worker, handle, req->buf, size_bytes, &hk_ucx_plain);
     }
-    req->is_done = true;
+}
+
+static inline void am_take(am_ctx_t *am, am_req_t *req, const void *data, size_t size_bytes)
+{
+    if (am_fits(am, req, size_bytes) && size_bytes > 0) {
+        memcpy(req->buf, data, size_bytes);
+    }
 }
 
 /* UCX calls it within ucp_worker_progress. UCS_INPROGRESS: it keeps the data for us. */
@@ -128,24 +142,27 @@ static ucs_status_t am_arrive(void *argument, const void *head, size_t head_byte
     const bool may_stay = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
     am_entry_t *entry = am_entry(&am->peer[from.rank], from.number);
     if (entry == NULL) {
-        am->is_poor = true;
+        am->why = am_poor;
         return UCS_OK;
     }
     if (entry->stage == AM_POSTED) {
         entry->stage = AM_EMPTY;
         if (is_fetchable) {
-            am_fetch(am, entry->req, data);
+            am_fetch(am, entry->req, data, size_bytes);
             return UCS_INPROGRESS;
         }
-        am_take(entry->req, data);
+        am_take(am, entry->req, data, size_bytes);
         return UCS_OK;
     }
     entry->stage = is_fetchable ? AM_FETCHABLE : AM_ARRIVED;
+    entry->size_bytes = size_bytes;
     entry->data = size_bytes > 0 ? data : NULL;
     if (is_fetchable || (may_stay && size_bytes > 0)) {
         return UCS_INPROGRESS;
     }
-    am->is_poor |= size_bytes > 0 && !am_copy(entry, data, size_bytes);
+    if (size_bytes > 0 && !am_copy(entry, data, size_bytes)) {
+        am->why = am_poor;
+    }
     return UCS_OK;
 }
 
@@ -155,16 +172,16 @@ static inline hk_status_t am_start_receive(hk_ctx_t *ctx, int from, am_req_t *re
     am_peer_t *peer = &am->peer[from];
     am_entry_t *entry = am_entry(peer, peer->posted);
     if (__builtin_expect(entry == NULL, 0)) {
-        return hk_fail(HK_ERR_MEMORY, ctx->rank, "ucx:am: no memory for the receives that wait");
+        return hk_layer_lose(ctx, "a receive", am_poor);
     }
     peer->posted++;
     const am_stage_t stage = entry->stage;
     entry->stage = stage == AM_EMPTY ? AM_POSTED : AM_EMPTY;
     entry->req = req;
     if (stage == AM_FETCHABLE) {
-        am_fetch(am, req, entry->data);
+        am_fetch(am, req, entry->data, entry->size_bytes);
     } else if (stage == AM_ARRIVED) {
-        am_take(req, entry->data);
+        am_take(am, req, entry->data, entry->size_bytes);
         if (entry->data != NULL && entry->data != entry->copy) {
             ucp_am_data_release(am->ucx.worker, entry->data);
         }
@@ -174,13 +191,12 @@ static inline hk_status_t am_start_receive(hk_ctx_t *ctx, int from, am_req_t *re
 
 static inline hk_status_t am_finish(hk_ctx_t *ctx, am_req_t *req)
 {
-    while (!req->is_done) {
+    am_ctx_t *am = am_of(ctx);
+    while (!req->is_done && am->why == NULL) {
         hk_ucx_progress(ctx);
-        if (__builtin_expect(am_of(ctx)->is_poor, 0)) {
-            return hk_fail(HK_ERR_MEMORY, ctx->rank, "ucx:am: no memory for the messages that wait");
-        }
     }
-    return hk_ucx_finish(ctx, "an active message", req->request);
+    return __builtin_expect(am->why == NULL, 1) ? hk_ucx_finish(ctx, "an active message", req->request)
+                                                : hk_layer_lose(ctx, "an active message", am->why);
 }
 
 /* ---- the hooks --------------------------------------------------------------------------------------------------- */
@@ -238,9 +254,11 @@ static hk_status_t am_wait_all(hk_ctx_t *ctx, hk_req_t *reqs, size_t count)
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-static void am_drop_rings(am_ctx_t *am)
+static void am_drop(hk_ctx_t *ctx)
 {
-    for (int peer = 0; am->peer != NULL && peer < am->ucx.base.size; peer++) {
+    am_ctx_t *am = am_of(ctx);
+    hk_ucx_drop(ctx); /* first: messages may come until then */
+    for (int peer = 0; am->peer != NULL && peer < ctx->size; peer++) {
         for (uint32_t i = 0; am->peer[peer].ring != NULL && i < am->peer[peer].entries; i++) {
             free(am->peer[peer].ring[i].copy);
         }
@@ -250,9 +268,10 @@ static void am_drop_rings(am_ctx_t *am)
 }
 
 /* Before ranks know each other's addresses, so that no message comes too early. */
-static hk_status_t am_prepare(hk_ctx_t *ctx)
+static hk_status_t am_make(hk_ctx_t *ctx, const hk_job_t *job)
 {
     am_ctx_t *am = am_of(ctx);
+    HK_TRY(hk_ucx_make(ctx, job));
     bool has_room = (am->peer = calloc((size_t)ctx->size, sizeof *am->peer)) != NULL;
     for (int peer = 0; has_room && peer < ctx->size; peer++) {
         am->peer[peer].entries = AM_RING_ENTRIES;
@@ -260,7 +279,6 @@ static hk_status_t am_prepare(hk_ctx_t *ctx)
         has_room = am->peer[peer].ring != NULL;
     }
     if (!has_room) {
-        am_drop_rings(am);
         return hk_fail(HK_ERR_MEMORY, ctx->rank, "ucx:am: no memory for messages of %d ranks", ctx->size);
     }
     const ucp_am_handler_param_t param = {
@@ -275,31 +293,15 @@ static hk_status_t am_prepare(hk_ctx_t *ctx)
     return status == UCS_OK ? HK_OK : hk_ucx_failed(ctx->rank, "ucp_worker_set_am_recv_handler", status);
 }
 
-static hk_status_t am_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_ucx_open(tp, job, sizeof(am_ctx_t), UCP_FEATURE_AM, am_prepare, ctx_p);
-}
-
-static void am_close(hk_ctx_t *ctx)
-{
-    am_ctx_t rings = *am_of(ctx); /* hk_ucx_close frees the context */
-    hk_ucx_close(ctx);
-    am_drop_rings(&rings);
-}
+static const hk_layer_kind_t am_kind = {HK_UCX_KIND, .ctx_bytes = sizeof(am_ctx_t), .features = UCP_FEATURE_AM,
+                                        .make = am_make, .drop = am_drop};
 
 const hk_transport_t hk_transport_ucx_am = {
-    HK_UCX_SHARED,
-    .caps = HK_UCX_CAPS,
-    .name = "ucx:am",
-    .summary = "active messages (ucp_am_send_nbx)",
-    .open = am_open,
-    .close = am_close,
-    .alloc = hk_private_alloc,
-    .free = hk_private_free,
-    .send = am_send,
-    .recv = am_recv,
-    .probe = am_probe,
-    .isend = am_isend,
-    .irecv = am_irecv,
+    HK_UCX_SHARED,           .caps = HK_UCX_CAPS,
+    .name = "ucx:am",        .summary = "active messages (ucp_am_send_nbx)",
+    .own = &am_kind,         .alloc = hk_private_alloc,
+    .free = hk_private_free, .send = am_send,
+    .recv = am_recv,         .probe = am_probe,
+    .isend = am_isend,       .irecv = am_irecv,
     .wait_all = am_wait_all,
 };

@@ -80,14 +80,15 @@ static hk_status_t put_unpack(hk_ctx_t *ctx, hk_region_t *region, const put_tell
 
 static hk_status_t put_make(hk_ctx_t *ctx, hk_region_t *region)
 {
-    hk_control_t *control = hk_ucx_of(ctx)->control;
-    put_tell_t *all = calloc((size_t)ctx->size, sizeof *all);
+    hk_control_t *control = hk_layer_of(ctx)->control;
     put_tell_t mine = {.begin = 0};
-    hk_status_t status = hk_control_agree(control, all == NULL ? HK_ERR_MEMORY : put_map(ctx, region, &mine));
-    if (status == HK_OK && all != NULL) {
-        status = hk_control_allgather(control, &mine, sizeof mine, all);
-        status = status == HK_OK ? hk_control_agree(control, put_unpack(ctx, region, all)) : status;
+    HK_TRY(hk_control_agree(control, put_map(ctx, region, &mine)));
+    put_tell_t *all = hk_control_calloc(control, (size_t)ctx->size, sizeof *all);
+    if (all == NULL) {
+        return HK_ERR_MEMORY;
     }
+    hk_status_t status = hk_control_allgather(control, &mine, sizeof mine, all);
+    status = status == HK_OK ? hk_control_agree(control, put_unpack(ctx, region, all)) : status;
     free(all);
     return status;
 }
@@ -108,14 +109,14 @@ static const hk_region_kind_t put_kind = {put_make, put_drop};
 
 static void *put_alloc(hk_ctx_t *ctx, size_t size_bytes)
 {
-    return hk_region_alloc(ctx, &put_of(ctx)->regions, hk_ucx_of(ctx)->control, &put_kind, size_bytes);
+    return hk_region_alloc(ctx, &put_of(ctx)->regions, hk_layer_of(ctx)->control, &put_kind, size_bytes);
 }
 
 static void put_free(hk_ctx_t *ctx, void *memory, size_t size_bytes)
 {
     (void)memory;
     (void)size_bytes;
-    hk_region_free(ctx, &put_of(ctx)->regions, hk_ucx_of(ctx)->control, &put_kind);
+    hk_region_free(ctx, &put_of(ctx)->regions, hk_layer_of(ctx)->control, &put_kind);
 }
 
 /* ---- the timed hooks --------------------------------------------------------------------------------------------- */
@@ -180,10 +181,9 @@ static hk_status_t put_wait_word(hk_ctx_t *ctx, const uint64_t *word, uint64_t v
     return HK_OK;
 }
 
-static hk_status_t put_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p)
-{
-    return hk_ucx_open(tp, job, sizeof(put_ctx_t), UCP_FEATURE_TAG | UCP_FEATURE_RMA, NULL, ctx_p);
-}
+static const hk_layer_kind_t put_of_ucx = {HK_UCX_KIND, .ctx_bytes = sizeof(put_ctx_t),
+                                           .features = UCP_FEATURE_TAG | UCP_FEATURE_RMA, .make = hk_ucx_make,
+                                           .drop = hk_ucx_drop};
 
 const hk_transport_t hk_transport_ucx_put = {
     HK_UCX_SHARED,
@@ -191,8 +191,7 @@ const hk_transport_t hk_transport_ucx_put = {
     .caps = HK_UCX_CAPS | HK_CAP_ONE_SIDED | HK_CAP_DEFERRED,
     .name = "ucx:put",
     .summary = "puts and gets (ucp_put_nbx, ucp_get_nbx) on memory that UCX allocates; messages as ucx",
-    .open = put_open,
-    .close = hk_ucx_close,
+    .own = &put_of_ucx,
     .alloc = put_alloc,
     .free = put_free,
     .put = put_put,

@@ -71,6 +71,9 @@ void hk_zmq_release(void *shared);
 hk_status_t hk_zmq_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t **ctx_p);
 void hk_zmq_close(hk_ctx_t *ctx);
 
+/* A message has failed, which is logged: no request may stay in a queue, as its memory goes with the point. */
+hk_status_t hk_zmq_lose(hk_zmq_t *zmq);
+
 /* After an attempt with peer that moved nothing, for `reason`: HK_OK if it should be repeated. Logs why not. */
 hk_status_t hk_zmq_look(hk_zmq_t *zmq, int peer, int reason);
 

@@ -133,8 +133,8 @@ static long zmq_get_pulled(hk_zmq_t *zmq, int peer, void *buf, size_t size_bytes
 
 __attribute__((cold, noinline)) static hk_status_t zmq_refuse(hk_zmq_t *zmq, int peer, long came, size_t awaited)
 {
-    return hk_fail(HK_ERR_CORRUPT, zmq->base.rank, "%s: rank %d sent %ld B where %zu B were awaited",
-                   zmq->base.tp->name, peer, came, awaited);
+    hk_log(zmq->base.rank, "%s: rank %d sent %ld B where %zu B were awaited", zmq->base.tp->name, peer, came, awaited);
+    return hk_zmq_lose(zmq);
 }
 
 /* As many requests of an end as can be done now. */

@@ -41,19 +41,28 @@ static void zmq_note_events(hk_zmq_t *zmq, int peer)
     }
 }
 
+hk_status_t hk_zmq_lose(hk_zmq_t *zmq)
+{
+    for (size_t i = 0; i < zmq->active_count; i++) {
+        zmq->active[i]->head = NULL;
+    }
+    zmq->active_count = 0;
+    return HK_ERR_PEER;
+}
+
 hk_status_t hk_zmq_look(hk_zmq_t *zmq, int peer, int reason)
 {
     const char *name = zmq->base.tp->name;
-    if (reason == EINTR) {
+    zmq_note_events(zmq, peer);
+    if (reason == EINTR || (reason == EAGAIN && zmq->links[peer] != ZMQ_GONE)) {
         return HK_OK;
     }
-    if (reason != EAGAIN) {
-        return hk_fail(HK_ERR_SYSTEM, zmq->base.rank, "%s: rank %d can't be reached: %s", name, peer,
-                       zmq_strerror(reason));
+    if (reason == EAGAIN) {
+        hk_log(zmq->base.rank, "%s: rank %d is gone", name, peer);
+    } else {
+        hk_log(zmq->base.rank, "%s: rank %d can't be reached: %s", name, peer, zmq_strerror(reason));
     }
-    zmq_note_events(zmq, peer);
-    return zmq->links[peer] == ZMQ_GONE ? hk_fail(HK_ERR_PEER, zmq->base.rank, "%s: rank %d is gone", name, peer)
-                                        : HK_OK;
+    return hk_zmq_lose(zmq);
 }
 
 /* ---- leaving ----------------------------------------------------------------------------------------------------- */
@@ -323,7 +332,7 @@ hk_status_t hk_zmq_open(const hk_transport_t *tp, const hk_job_t *job, hk_ctx_t 
     }
     int major = 0, minor = 0, patch = 0;
     zmq_version(&major, &minor, &patch);
-    (void)snprintf(zmq->library, sizeof zmq->library, "ZeroMQ %d.%d.%d, %s over %s", major, minor, patch,
+    (void)snprintf(zmq->library, sizeof zmq->library, "ZeroMQ %d.%d.%d (%s over %s)", major, minor, patch,
                    zmq->kind->is_pair ? "PAIR" : "PUSH and PULL", zmq->kind->scheme);
     *ctx_p = &zmq->base;
     return HK_OK;
