@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from hockney.analysis.health.ends import series_of
+from hockney.analysis.health.ends import series_of, weak_hosts
 from hockney.analysis.health.matrices import LATENCY, RATE
 from hockney.analysis.pairs import PAIR_CLASSES, classes_of, pair_of
 from hockney.errors import unknown
@@ -227,7 +227,7 @@ def judge_expectations(run: Run, expectations: Expectations, catalogue: Catalogu
     """Every limit at every point that it is for, in the order of the file."""
     judged: list[Judged] = []
     tables = enumerate(expectations.expect, start=1)
-    ends = series_of(run) if any(table.hosts for table in expectations.expect) else ()
+    ends = series_of(run, weak_hosts(run)) if any(table.hosts for table in expectations.expect) else ()
     for number, table, options_of in ((*each, options) for each in tables for options in each_of(each[1].options)):
         if table.hosts:
             judged += judge_hosts(ends, number, table)

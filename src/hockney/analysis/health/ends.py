@@ -6,11 +6,12 @@ the two; `rounds` are latencies, the same both ways. Networks have no machine st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from hockney.analysis.clusters import Pair
-from hockney.analysis.health.matrices import LATENCY, RATE, SUITE, directed, hosts_of, pair_times
+from hockney.analysis.health.faults import hosts_of_parts, late_parts, slow_parts
+from hockney.analysis.health.matrices import LATENCY, RATE, SUITE, directed, hosts_of, matrices_of, pair_times
 from hockney.model import FROM, TO, Point, PointStatus
 from hockney.results.runs import Run, Series
 from hockney.results.store import MeasurementSummary, StoredPoint
@@ -38,10 +39,17 @@ class EndSeries(Series):
         return self._units[measurement.id]
 
 
-def series_of(run: Run) -> Sequence[Series]:
+def weak_hosts(*runs: Run) -> set[str]:
+    """The hosts that are slow or late in any of the runs that are of health."""
+    every = [matrices_of(run) for run in runs if run.info.suite == SUITE]
+    return {name for known in every for name in hosts_of_parts(known, slow_parts(known), late_parts(known))}
+
+
+def series_of(run: Run, weak: Collection[str] = ()) -> Sequence[Series]:
     """The series by which a run is compared: its own, of a health run those of its hosts and links.
 
-    Links only if all rounds were reached, and of LINKS_MAX hosts or fewer.
+    Links only if all rounds were reached, and of LINKS_MAX hosts or fewer. Pairs with a `weak` host count only as its
+    own, and as links.
     """
     if run.info.suite != SUITE:
         return run.series
@@ -49,7 +57,7 @@ def series_of(run: Run) -> Sequence[Series]:
     rounds = [series for series in run.series if series.point.pattern in (LATENCY, RATE)]
     tried = [series for series in rounds if series.counts or series.status is PointStatus.FAILED]
     are_all = len({pair for series in tried for pair in directed(series.point)}) == len(hosts) * (len(hosts) - 1)
-    has_links, has_partners = are_all and len(hosts) <= LINKS_MAX, len(hosts) > LAUNCHES_MIN
+    has_links, has_partners = are_all and len(hosts) <= LINKS_MAX, len({*hosts}.difference(weak)) > LAUNCHES_MIN
     found: dict[Point, tuple[Series, list[_Measured]]] = {}
     for series in rounds:
         known, size = {each.id: each for each, _ in series.pairs}, series.point.bytes
@@ -70,6 +78,8 @@ def series_of(run: Run) -> Sequence[Series]:
             for options, partner in units.items():
                 point = Point(series.point.transport, series.point.pattern, 2, size, options)
                 by_partner = partner if has_partners else None
-                of_point = [(each, each.id if by_partner is None else by_partner) for each in measured]
+                is_of_partner = partner is not None and hosts[partner] in weak and options[0][1] not in weak
+                units_of = [(each, each.id if by_partner is None else by_partner) for each in measured]
+                of_point = [] if is_of_partner else units_of
                 found.setdefault(point, (series, []))[1].extend(of_point)
     return [EndSeries(run, point, of_round, of_point) for point, (of_round, of_point) in found.items()]

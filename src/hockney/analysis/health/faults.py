@@ -159,6 +159,11 @@ def _chance_of_half(times: Sequence[int]) -> float:
 # ---- slow, late and lossy parts --------------------------------------------------------------------------------------
 
 
+def hosts_of_parts(known: Matrices, *located: Located) -> set[str]:
+    """The names of hosts with a fault, also of those behind one uplink."""
+    return {known.hosts[host] for each in located for part in each.parts if part.to is None for host in part.hosts}
+
+
 def slow_parts(known: Matrices) -> Located:
     """Where rates are below the usual one. Latency alone costs a flow some of its rate, so late pairs may have half."""
     usual_rate, late = known.usual_bytes_per_s or 0.0, _late_pairs(known)
