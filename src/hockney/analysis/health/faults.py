@@ -188,10 +188,15 @@ def slow_parts(known: Matrices) -> Located:
 
 
 def late_parts(known: Matrices) -> Located:
-    """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some."""
-    late, usual_ns = _late_pairs(known), known.usual_fastest_ns or 0.0
+    """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some.
+
+    It may delay all of a few: a link is named by as many measurements as give an interval.
+    """
+    late, usual_ns, times_ns = _late_pairs(known), known.usual_fastest_ns or 0.0, known.latency_ns
     early = [pair for pair, time_ns in known.fastest_ns.items() if _is_late(usual_ns, time_ns)]
-    return replace(locate(known.fastest_ns, late.__contains__), fast=fast_hosts(known.fastest_ns, early))
+    is_late = {pair: pair in late and (times_ns[pair].high is not None or None) for pair in known.fastest_ns}
+    located = locate(known.fastest_ns, is_late.__getitem__, lambda pair: times_ns[pair].n)
+    return replace(located, fast=fast_hosts(known.fastest_ns, early))
 
 
 def _late_pairs(known: Matrices) -> set[Pair]:
