@@ -53,6 +53,15 @@ def test_the_host_and_the_links_that_got_slower_are_named_and_no_others(tmp_path
     }
 
 
+@pytest.mark.parametrize("hosts", [3, 4, 5])
+def test_a_slow_host_leaves_nothing_open_about_few_others(tmp_path: Path, hosts: int) -> None:
+    slow = every([pair for other in range(hosts) if other != 2 for pair in ((2, other), (other, 2))], 0.3)
+    comparison = compared(tmp_path / "r.db", hosts, rates=slow)
+    assert all("n3" in dict(options).values() for _, options in of_verdict(comparison, Verdict.SLOWER))
+    assert {("flows", (("from", "n3"),)), ("flows", (("to", "n3"),))} <= of_verdict(comparison, Verdict.SLOWER)
+    assert not of_verdict(comparison, Verdict.INCONCLUSIVE)
+
+
 def test_all_hosts_at_half_rate_are_slower_and_not_adrift(tmp_path: Path) -> None:
     pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
     comparison = compared(tmp_path / "r.db", rates=every(pairs, 0.5))

@@ -17,7 +17,7 @@ from hockney.analysis.finding import Absence, NotChecked
 from hockney.analysis.health import UNSAID
 from hockney.analysis.health.matrices import DEMAND, REMEDIES
 from hockney.analysis.pairs import partners
-from hockney.analysis.repeat import further
+from hockney.analysis.repeat import further, longer_health
 from hockney.cli.health import exit_code_of
 from hockney.errors import ExitCode
 from hockney.measure.health import remember
@@ -164,9 +164,12 @@ def test_a_health_run_is_measured_again_and_not_resumed(tmp_path: Path) -> None:
     assert "run 1 is a health run, which cannot be resumed" in ended.stderr
     assert "hockney health --hosts 'n[1-4]'" in " ".join(ended.stderr.split())
     with Store.open(tmp_path / "r.db", readonly=True) as store:
-        fix = further(Run(store, 1))
+        fix, info = further(Run(store, 1)), store.run(1).info
     assert fix is not None
     assert fix.argv == ("hockney", "health", "--hosts", "n[1-4]", "--time", "10m")
+    asked = replace(info, command="hockney health --time 2m --topology=racks --expect limits.toml -q")
+    files = ("--topology=racks", "--expect", "limits.toml")
+    assert longer_health(asked).argv == (*fix.argv[:-2], *files, *fix.argv[-2:])
 
 
 def test_a_job_of_one_host_is_told_what_to_ask_for(tmp_path: Path) -> None:

@@ -59,21 +59,23 @@ def test_the_rate_of_an_interface_is_known_above_zero(speed: str, bits_per_s: in
 
 
 def test_a_bond_has_the_speed_of_one_of_its_links_too(tmp_path: Path) -> None:
-    """Of three, one is down; a virtual interface makes its speed up."""
+    """Of three, one is down; a virtual interface makes its speed up, and a cloud limits the rate of another one."""
     files = {
         "bond0": 2000,
         "bond0/lower_a": 1000,
         "bond0/lower_b": 1000,
         "bond0/lower_c": "",
         "eth0": 25000,
+        "eth1": 50000,
         "veth0": 1,
     }
     for name, megabits in files.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "mtu").write_text("1500\n")
         (tmp_path / name / "speed").write_text(f"{megabits}\n")
-        if "/" in name or name == "eth0":
+        if "/" in name or name.startswith("eth"):
             (tmp_path / name / "device").mkdir()
+    (tmp_path / "eth1/device/driver").symlink_to("/sys/bus/vmbus/drivers/hv_netvsc")
     script = (SCRIPTS / "describe.sh").read_text().replace("/sys/class/net", str(tmp_path))
     said = subprocess.run(
         ["sh", "-s", "--", "--"], input=script, capture_output=True, text=True, check=True, timeout=60
@@ -82,6 +84,7 @@ def test_a_bond_has_the_speed_of_one_of_its_links_too(tmp_path: Path) -> None:
     assert [(name, *of) for name, _, *of in speeds] == [
         ("bond0", "2000", "1000"),
         ("eth0", "25000", "25000"),
+        ("eth1", "-1", "-1"),
         ("veth0", "-1", "-1"),
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from hockney.analysis.clusters import Pair
@@ -43,10 +43,11 @@ class EndSeries(Series):
         return self._units[measurement.id]
 
 
-def series_of(run: Run) -> Sequence[Series]:
+def series_of(run: Run, weak: Collection[str] = ()) -> Sequence[Series]:
     """The series by which a run is compared: its own, of a health run those of its hosts and links.
 
-    Links only if all rounds were reached, and of LINKS_MAX hosts or fewer.
+    Links only if all rounds were reached, and of LINKS_MAX hosts or fewer. Pairs with a `weak` host count only as its
+    own, and as links.
     """
     if run.info.suite != SUITE:
         return run.series
@@ -54,7 +55,7 @@ def series_of(run: Run) -> Sequence[Series]:
     rounds = [series for series in run.series if series.point.pattern in (LATENCY, RATE)]
     tried = [series for series in rounds if series.counts or series.status is PointStatus.FAILED]
     are_all = len({pair for series in tried for pair in directed(series.point)}) == len(hosts) * (len(hosts) - 1)
-    has_links, has_partners = are_all and len(hosts) <= LINKS_MAX, len(hosts) > LAUNCHES_MIN
+    has_links, has_partners = are_all and len(hosts) <= LINKS_MAX, len({*hosts}.difference(weak)) > LAUNCHES_MIN
     found: dict[Point, tuple[Series, list[_Measured]]] = {}
     for series in rounds:
         known, size = {each.id: each for each, _ in series.pairs}, series.point.bytes
@@ -75,7 +76,9 @@ def series_of(run: Run) -> Sequence[Series]:
             for options, partner in units.items():
                 point = Point(series.point.transport, series.point.pattern, 2, size, options)
                 by_partner = partner if has_partners else None
-                of_point = [(each, each.id if by_partner is None else by_partner) for each in measured]
+                is_of_partner = partner is not None and hosts[partner] in weak and options[0][1] not in weak
+                units_of = [(each, each.id if by_partner is None else by_partner) for each in measured]
+                of_point = [] if is_of_partner else units_of
                 found.setdefault(point, (series, []))[1].extend(of_point)
     return [EndSeries(run, point, of_round, of_point) for point, (of_round, of_point) in found.items()]
 

@@ -151,10 +151,12 @@ def more_launches(run: int, info: RunInfo, launches: int, twin: RunInfo | None =
 
 
 def longer_health(info: RunInfo) -> Fix:
-    """Measure the hosts of a run of `health` longer."""
+    """Measure the hosts of a run of `health` longer, with its files of limits and switches."""
     carriers = [name for name in info.facts["traits"]["transports"] if name != "tcp"]
     carrier = ("-t", ",".join(carriers)) if carriers else ()
-    return Fix("measure longer", ("hockney", "health", *same_hosts(info.plan), *carrier, "--time", "10m"))
+    pairs = itertools.pairwise(["", *_words(info.command)])
+    files = (word for before, word in pairs if {before, word.partition("=")[0]} & {"--topology", "--expect"})
+    return Fix("measure longer", ("hockney", "health", *same_hosts(info.plan), *carrier, *files, "--time", "10m"))
 
 
 def _more_outputs(run: int) -> Fix:

@@ -12,6 +12,8 @@ from typing import Any
 from hockney.analysis.compare import Comparison, SeriesChange, Verdict
 from hockney.analysis.compare.values import VARIABLE
 from hockney.analysis.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
+from hockney.analysis.health.faults import weak_hosts
+from hockney.analysis.health.faults import weak_hosts
 from hockney.analysis.host_series import series_of
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import measuring
@@ -191,7 +193,7 @@ def check_expectations(
     else:
         with open_results(store) as results:
             run = results.run(reference)
-            judged = judge_expectations(run, expectations, catalogue, series_of(run))
+            judged = judge_expectations(run, expectations, catalogue, series_of(run, weak_hosts(run)))
             run_id, sampled_s = run.id, _sampled_s(run)
     counts = Counter(limit.outcome for limit in judged)
     code = ExitCode.DONE

@@ -18,6 +18,8 @@ from typing import Any
 from hockney.analysis.compare import Comparison, Reason, ReasonCode, SeriesChange, Verdict, compare_runs
 from hockney.analysis.compare.differences import renamed
 from hockney.analysis.expect import Expectations, Judged, Outcome, judge_expectations
+from hockney.analysis.health.absolute import EXPECTED
+from hockney.analysis.health.topology import SWITCHES
 from hockney.analysis.host_series import SUITE, series_of
 from hockney.analysis.repeat import LAUNCHES_WANTED, longer_health, more_launches
 from hockney.errors import Fix, HockneyError, UsageError
@@ -160,7 +162,8 @@ def _check_health(base_id: int, lab: Lab, margin: float, time_s: float | None) -
         placement=Placement.of_plan(stored.info.plan),
         limits=limits if time_s is None else replace(limits, time_s=time_s),
     )
-    run_id = _unless_stopped(measure_health(asked, lab, label=None))
+    again = {"expected": stored.info.plan.get(EXPECTED, ()), "switches": stored.info.plan.get(SWITCHES)}
+    run_id = _unless_stopped(measure_health(asked, lab, label=None, **again))
     comparison = compare_runs(lab.store, base_id, run_id, margin=margin)
     among = len(comparison.changes)
     return replace(comparison, changes=tuple(settled(change, margin, among) for change in comparison.changes))

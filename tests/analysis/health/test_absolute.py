@@ -77,9 +77,9 @@ def test_without_an_interval_nothing_is_named(tmp_path: Path) -> None:
 # ---- limits of the user ----------------------------------------------------------------------------------------------
 
 
-def of_limits(path: Path, *tables: dict[str, Any], **run: Any) -> Health:
+def of_limits(path: Path, *tables: dict[str, Any], hosts: int = 5, **run: Any) -> Health:
     whole = [{"pattern": "flows", "transports": ["tcp"], "hosts": ["*"], **table} for table in tables]
-    store_health(path / "r.db", 5, plan={"expected": whole}, **run)
+    store_health(path / "r.db", hosts, plan={"expected": whole}, **run)
     return read_health(path / "r.db")
 
 
@@ -113,6 +113,17 @@ def test_a_limit_of_the_latency_and_one_that_no_interval_decides(tmp_path: Path)
     near = of_limits(tmp_path, {"hosts": ["n1"], "bandwidth": RATE}, scatter=0.05)
     assert {(each.why, each.facts["names"]) for each in near.not_checked} == {("near limit", "n1")}
     assert near.findings == ()
+
+
+@pytest.mark.parametrize("hosts", [3, 4, 8])
+def test_hosts_that_keep_a_limit_are_cleared_beside_a_slow_and_late_one(hosts: int, tmp_path: Path) -> None:
+    bad = [pair for other in range(hosts) if other != 2 for pair in ((2, other), (other, 2))]
+    tables = {"bandwidth": 0.8 * RATE}, {"pattern": "rounds", "latency": 25_000.0}
+    of_bad = {"rates": dict.fromkeys(bad, 0.25), "latencies": dict.fromkeys(bad, 9.0)}
+    health = of_limits(tmp_path, *tables, hosts=hosts, **of_bad)
+    assert {each.facts["host"] for each in health.findings} == {"n3"}
+    assert [each.code for each in health.findings].count("missed limit") == 3
+    assert health.not_checked == ()
 
 
 def test_a_limit_of_the_user_takes_the_place_of_the_interface(tmp_path: Path) -> None:

@@ -103,6 +103,18 @@ def test_a_late_host_and_a_late_link(made: MakeHealth) -> None:
     assert named(made(6, latencies={(1, 4): 3.0})) == []
 
 
+def test_a_busy_cpu_may_delay_all_of_a_few_messages(made: MakeHealth) -> None:
+    few = made(6, latencies={(1, 4): 5.0}, measurements=5)
+    assert (named(few), [(each.what, each.why) for each in few.not_checked]) == (
+        [],
+        [("latency", "few measurements")],
+    )
+    assert named(made(6, latencies={(1, 4): 5.0}, measurements=6)) == [("late link", "n2", "n5", "both")]
+    assert named(made(6, latencies=dict.fromkeys(both(sends(3, 6)), 5.0), measurements=3)) == [
+        ("late host", "n4", "both")
+    ]
+
+
 @pytest.mark.parametrize(
     ("usual", "late", "is_late"),
     [(1.0, 3.4, False), (1.0, 3.6, True), (10.0, 19.0, False), (10.0, 21.0, True)],

@@ -146,6 +146,14 @@ def test_an_uplink_has_the_name_of_its_switch(tmp_path: Path) -> None:
     assert undrained(health) == "the uplink of switch leaf2 is slow: n5, n6, n7, n8"
 
 
+def test_hosts_of_a_switch_without_an_answer_are_not_drained(tmp_path: Path) -> None:
+    gone = {f"x{number}": "no answer" for number in range(1, 4)}
+    health = made(tmp_path, {**LEAVES, "gone": "x[1-3]"}, unusable=gone)
+    assert bad_hosts(health) == {}
+    assert undrained(health) == "the hosts behind switch gone cannot be used: x1, x2, x3"
+    assert {*bad_hosts(made(tmp_path, unusable=gone))} == {*gone}
+
+
 def test_one_of_two_cables_of_a_switch(tmp_path: Path) -> None:
     """Half of its pairs with others are slow, in no order: too many for links, and too few for hosts."""
     some = [(a, b) for a, b in crossing(SECOND) if (a + b) % 2]

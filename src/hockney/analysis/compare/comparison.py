@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from hockney.analysis.compare.differences import contention_of, differences, is_unchanged, renamed
 from hockney.analysis.compare.drift import Drift, Probes
 from hockney.analysis.compare.values import Comparison, Difference, Reason, ReasonCode, SeriesChange, Verdict
+from hockney.analysis.health.faults import weak_hosts
 from hockney.analysis.host_series import series_of
 from hockney.analysis.repeat import INTERLEAVED, ends_early
 from hockney.errors import UsageError
@@ -77,7 +78,8 @@ def compare_runs(
     with store.snapshot():
         runs = Run(store, base_id), Run(store, new_id)
         infos = runs[0].info, runs[1].info
-        listed = series_of(runs[0]), series_of(runs[1])
+        weak = weak_hosts(*runs)
+        listed = series_of(runs[0], weak), series_of(runs[1], weak)
         are_ends = any(series.point.hosts for of_run in listed for series in of_run)
         states: list[dict[int, State]] = [{}, {}] if are_ends else states_together(*runs)
         pair_names = names_of_pair(*infos)

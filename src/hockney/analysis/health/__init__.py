@@ -60,8 +60,8 @@ def health_of(run: Run) -> Health:
     named = {finding.facts["host"] for finding in counted}
     interrupted = faults.interrupted_parts(known, named, slow)
     lossy = behind_a_switch(known, faults.lossy_parts(known, slow, interrupted), switches)
-    slow_hosts = {known.hosts[host] for part in slow.parts for host in part.hosts if part.to is None}
-    missed, near_limits, limited = expectations_of(run)
+    slow_hosts = faults.hosts_of_parts(known, slow)
+    missed, near_limits, limited = expectations_of(run, faults.hosts_of_parts(known, slow, late))
     findings = [
         *_unusable(run),
         *_stuck(run, named),

@@ -60,12 +60,15 @@ def below_interfaces(
         yield Finding("below interface", Subject(), facts, "", Fix("inspect speed"), 1 / share - 1)
 
 
-def expectations_of(run: Run) -> tuple[list[Finding], list[NotChecked], set[str]]:
-    """The limits of the user's that hosts miss, those that are inconclusive, and the hosts with a limit of the rate."""
+def expectations_of(run: Run, weak: Collection[str]) -> tuple[list[Finding], list[NotChecked], set[str]]:
+    """The limits of the user's that hosts miss, those that are inconclusive, and the hosts with a limit of the rate.
+
+    `weak`: see series_of.
+    """
     found, gaps, limited = list[Finding](), list[NotChecked](), set[str]()
     if EXPECTED not in run.info.plan:
         return found, gaps, limited
-    series = series_of(run)
+    series = series_of(run, weak)
     for number, table in enumerate(readable(Expectation, run.info.plan, EXPECTED), start=1):
         unclear: dict[str, list[str]] = {}
         for limit in judge_hosts(series, number, table):

@@ -16,10 +16,12 @@ from typing import Any, Literal
 
 from hockney.analysis.clusters import Pair, are_few
 from hockney.analysis.finding import Finding, Subject
-from hockney.analysis.health.matrices import Matrices, Sent
+from hockney.analysis.health.matrices import Matrices, Sent, matrices_of
 from hockney.analysis.health.stalls import culprits
+from hockney.analysis.host_series import SUITE
 from hockney.analysis.pairs import partners
 from hockney.errors import Fix
+from hockney.results.runs import Run
 from hockney.stats.interval import CONFIDENCE, order_rank
 
 SLOW = 0.85  # of the usual rate: a rate that is certainly below it is a fault
@@ -159,6 +161,17 @@ def _chance_of_half(times: Sequence[int]) -> float:
 # ---- slow, late and lossy parts --------------------------------------------------------------------------------------
 
 
+def hosts_of_parts(known: Matrices, *located: Located) -> set[str]:
+    """The names of hosts with a fault, also of those behind one uplink."""
+    return {known.hosts[host] for each in located for part in each.parts if part.to is None for host in part.hosts}
+
+
+def weak_hosts(*runs: Run) -> set[str]:
+    """The hosts that are slow or late in any of the runs that are of health."""
+    every = [matrices_of(run) for run in runs if run.info.suite == SUITE]
+    return {name for known in every for name in hosts_of_parts(known, slow_parts(known), late_parts(known))}
+
+
 def slow_parts(known: Matrices) -> Located:
     """Where rates are below the usual one. Latency alone costs a flow some of its rate, so late pairs may have half."""
     usual_rate, late = known.usual_bytes_per_s or 0.0, _late_pairs(known)
@@ -183,10 +196,15 @@ def slow_parts(known: Matrices) -> Located:
 
 
 def late_parts(known: Matrices) -> Located:
-    """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some."""
-    late, usual_ns = _late_pairs(known), known.usual_fastest_ns or 0.0
+    """Where even the fastest message takes a multiple of the usual fastest: a busy CPU delays only some.
+
+    It may delay all of a few: a link is named by as many measurements as give an interval.
+    """
+    late, usual_ns, times_ns = _late_pairs(known), known.usual_fastest_ns or 0.0, known.latency_ns
     early = [pair for pair, time_ns in known.fastest_ns.items() if _is_late(usual_ns, time_ns)]
-    return replace(locate(known.fastest_ns, late.__contains__), fast=fast_hosts(known.fastest_ns, early))
+    is_late = {pair: pair in late and (times_ns[pair].high is not None or None) for pair in known.fastest_ns}
+    located = locate(known.fastest_ns, is_late.__getitem__, lambda pair: times_ns[pair].n)
+    return replace(located, fast=fast_hosts(known.fastest_ns, early))
 
 
 def _late_pairs(known: Matrices) -> set[Pair]:

@@ -25,6 +25,7 @@ _ENDS = {"": "value", "_low": "low", "_high": "high"}
 _FIGURES_MAX = 16  # hosts: more have a table of the slowest
 _MATRIX_MAX = 32  # hosts: more have no matrix on a screen
 _SLOWEST_MAX = 20  # hosts, and links
+_OF_HOSTS = {"slow host", "late host", "lossy host", "wrong clock"}  # though most hosts of a switch have it
 
 
 def health_json(health: Health) -> dict[str, Any]:
@@ -60,10 +61,14 @@ def bad_hosts(health: Health) -> dict[str, str]:
 
 
 def _to_drain(finding: Finding) -> list[str]:
-    """The hosts that a finding is about; none of a link, of a cable of several, or of all with one speed."""
-    facts, is_uplink = finding.facts, finding.code.endswith("uplink")
-    hosts = facts["hosts"] if "switch" in facts and not is_uplink else [facts["host"]] if "host" in facts else []
-    return [] if "other" in facts else hosts
+    """The hosts that a finding is about; none of a link, of a cable of several, or of all with one speed.
+
+    Those of a switch only if they have the fault among themselves, or each by itself.
+    """
+    facts = finding.facts
+    if "switch" in facts:
+        return facts["hosts"] if finding.code in _OF_HOSTS else []
+    return [facts["host"]] if "host" in facts and "other" not in facts else []
 
 
 def drain_lines(health: Health) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.health import Health
@@ -18,9 +18,6 @@ from hockney.report.notes import one_launch
 from hockney.results.runs import Run
 from hockney.stats import Interval
 from hockney.units import counted, format_bytes, format_ns, format_rate
-
-if TYPE_CHECKING:
-    pass
 
 HOSTS_MAX = 64
 """More have no matrix that can be read as text."""
