@@ -86,15 +86,19 @@ def test_kernels_start_and_answer_flags(standin: Standin) -> None:
 
 # ---- what a system may lack -----------------------------------------------------------------------------------------
 
-HIDDEN = "without a device" if Path("/dev/nvidiactl").exists() else "but no /dev/nvidiactl; start the container"
+HIDDEN = (
+    "the NVIDIA driver finds no device; nvidia-smi"
+    if Path("/dev/nvidiactl").exists()
+    else "but no /dev/nvidiactl; start the container"
+)
 
 
 @pytest.mark.parametrize(
     ("faults", "old", "sentence"),
     [
         (["init=100"], False, HIDDEN),
-        (["devices=0"], False, "devlaunch needs a device, but there is an NVIDIA driver without a device; nvidia-smi"),
-        (["init=803"], False, "an NVIDIA driver that does not start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        (["devices=0"], False, "devlaunch needs a device: the NVIDIA driver finds no device; nvidia-smi"),
+        (["init=803"], False, "the NVIDIA driver does not start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
         ([], True, "too old: it lacks cuMemAllocManaged; install a driver for CUDA 11 or newer"),
         ([], False, "devlaunch: there is no device 1: this machine has 1, from 0 on"),
     ],
@@ -113,11 +117,11 @@ def test_without_a_driver_the_point_and_the_transport_say_so(pattern: str) -> No
     size = 8 if pattern == "devcopy" else 0
     answers, _ = converse(build_worker(), [measure(pattern, size)], *ALONE)
     how = "it needs an NVIDIA GPU with its driver"
-    assert answers[0]["message"] == f"{pattern} needs a device, but there is no NVIDIA driver; {how}"
+    assert answers[0]["message"] == f"{pattern} needs a device: no NVIDIA driver; {how}"
     rows = {row["name"]: (row["absent"], row["remedy"]) for row in DESCRIPTION["transports"]}
     assert {rows[name] for name in CUDA} == {("no NVIDIA driver", how)}
     _, done = converse(build_worker(), [measure("pingpong", 8)], "-t", "cuda", *shared(2))
-    assert f"cuda: there is no NVIDIA driver; {how}" in done.stderr
+    assert f"cuda: no NVIDIA driver; {how}" in done.stderr
 
 
 def test_a_kernel_copies_no_pageable_memory(standin: Standin) -> None:
@@ -129,7 +133,9 @@ def test_a_kernel_copies_no_pageable_memory(standin: Standin) -> None:
 def test_a_device_in_exclusive_mode_is_named(standin: Standin) -> None:
     kinds, log = told([measure("devlaunch", 0), measure("memcpy", 8)], *ALONE, env=standin("exclusive=1"))
     assert kinds == ["system", "measure", "bye"]
-    assert "CUDA_ERROR_DEVICE_UNAVAILABLE: its compute mode lets one process at a time, so not this use it" in log
+    assert (
+        "CUDA_ERROR_DEVICE_UNAVAILABLE: its compute mode allows one process at a time, and another one uses it" in log
+    )
 
 
 @pytest.mark.parametrize("memory", ["pinned:device", "device", "managed"])

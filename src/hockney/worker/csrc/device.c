@@ -15,7 +15,7 @@ bool hk_device_fits(const hk_ctx_t *ctx, const char *pattern, int number, char *
     }
     const int count = hk_driver_cuda.count(reason, sizeof reason, &how);
     if (count == 0) {
-        (void)snprintf(why, len, "%s needs a device, but there is %s; %s", pattern, reason, how);
+        (void)snprintf(why, len, "%s needs a device: %s; %s", pattern, reason, how);
     } else {
         (void)snprintf(why, len, "%s: there is no device %d: this machine has %d, from 0 on", pattern, number, count);
     }

@@ -110,7 +110,7 @@ static bool cuda_load(cuda_library_t *call, char *why, size_t len, const char **
         void *found = dlsym(library, wanted[i].symbol);
         memcpy((unsigned char *)call + wanted[i].place, &found, sizeof found);
         if (found == NULL) {
-            (void)snprintf(why, len, "an NVIDIA driver that is too old: it lacks %s", wanted[i].symbol);
+            (void)snprintf(why, len, "the NVIDIA driver is too old: it lacks %s", wanted[i].symbol);
             *how_p = "install a driver for CUDA 11 or newer";
             return false;
         }
@@ -134,13 +134,13 @@ static int cuda_start(cuda_library_t *call, char *why, size_t len, const char **
     const cuda_result_t code = call->init(0);
     const cuda_result_t counted = code == 0 ? call->device_count(&count) : code;
     if (code == CUDA_NO_DEVICE && access("/dev/nvidiactl", F_OK) != 0) {
-        (void)snprintf(why, len, "an NVIDIA driver, but no /dev/nvidiactl");
+        (void)snprintf(why, len, "there is an NVIDIA driver, but no /dev/nvidiactl");
         *how_p = "start the container with its devices, as docker run --gpus all does";
     } else if (code == CUDA_NO_DEVICE || (counted == 0 && count == 0)) {
-        (void)snprintf(why, len, "an NVIDIA driver without a device");
+        (void)snprintf(why, len, "the NVIDIA driver finds no device");
         *how_p = "nvidia-smi lists devices; CUDA_VISIBLE_DEVICES may hide them";
     } else if (counted != 0) {
-        (void)snprintf(why, len, "an NVIDIA driver that does not start: %s", cuda_error(call, counted));
+        (void)snprintf(why, len, "the NVIDIA driver does not start: %s", cuda_error(call, counted));
         *how_p = "nvidia-smi says more";
     }
     return counted == 0 ? count : 0;
@@ -177,9 +177,9 @@ static hk_status_t cuda_enter(cuda_t *cuda)
         (void)cuda->call.attribute(&mode, CUDA_COMPUTE_MODE, cuda->device);
     }
     if (mode == CUDA_EXCLUSIVE || mode == CUDA_PROHIBITED) {
-        return hk_fail(HK_ERR_SYSTEM, cuda->base.rank, "device %d: %s: its compute mode lets %s process use it",
-                       cuda->base.number, cuda_error(&cuda->call, code),
-                       mode == CUDA_PROHIBITED ? "no" : "one process at a time, so not this");
+        return hk_fail(HK_ERR_SYSTEM, cuda->base.rank, "device %d: %s: its compute mode allows %s", cuda->base.number,
+                       cuda_error(&cuda->call, code),
+                       mode == CUDA_PROHIBITED ? "no process" : "one process at a time, and another one uses it");
     }
     HK_TRY(cuda_checked(cuda, "cuDevicePrimaryCtxRetain", code));
     return cuda_checked(cuda, "cuCtxSetCurrent", cuda->call.set_current(cuda->context));
@@ -231,7 +231,7 @@ static hk_status_t cuda_open(int rank, int number, hk_device_t **device_p)
     cuda->base = (hk_device_t){.driver = &hk_driver_cuda, .rank = rank, .number = number};
     hk_status_t status = HK_OK;
     if (cuda_start(&cuda->call, why, sizeof why, &how) == 0) {
-        status = hk_fail(HK_ERR_UNSUPPORTED, rank, "there is %s; %s", why, how);
+        status = hk_fail(HK_ERR_UNSUPPORTED, rank, "%s; %s", why, how);
     }
     status = status != HK_OK ? status : cuda_checked(cuda, "cuDeviceGet", cuda->call.device_get(&cuda->device, number));
     status = status != HK_OK ? status : cuda_enter(cuda);

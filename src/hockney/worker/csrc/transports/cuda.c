@@ -136,7 +136,7 @@ static hk_status_t cuda_open(const hk_transport_t *tp, const hk_job_t *job, hk_c
     const char *how = "";
     const int devices = hk_driver_cuda.count(why, sizeof why, &how);
     if (devices == 0) {
-        return hk_fail(HK_ERR_UNSUPPORTED, job->rank, "%s: there is %s; %s", tp->name, why, how);
+        return hk_fail(HK_ERR_UNSUPPORTED, job->rank, "%s: %s; %s", tp->name, why, how);
     }
     cuda_rank_t *cuda = calloc(1, sizeof *cuda);
     cuda_peer_t *peer = calloc((size_t)job->size, sizeof *peer);
