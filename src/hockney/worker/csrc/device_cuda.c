@@ -70,7 +70,7 @@ enum {
     X(close_shared,   "cuIpcCloseMemHandle",          (cuda_address_t address))
 // clang-format on
 
-#define CUDA_FIELD(field, symbol, parameters) cuda_result_t(*field) parameters;
+#define CUDA_FIELD(field, symbol, parameters) cuda_result_t(*field) parameters; // NOLINT(bugprone-macro-parentheses)
 typedef struct cuda_library {
     CUDA_FUNCTIONS(CUDA_FIELD)
 } cuda_library_t;

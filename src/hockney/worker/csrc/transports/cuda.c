@@ -230,7 +230,7 @@ static hk_status_t cuda_make(cuda_rank_t *cuda, cuda_region_t *region)
         status = driver->share(cuda->device, memory, mine.handle);
     }
     status = hk_control_agree(cuda->control, status);
-    if (status == HK_OK && all != NULL) {
+    if (status == HK_OK && all != NULL && region->of != NULL) {
         status = hk_control_allgather(cuda->control, &mine, sizeof mine, all);
         status = status == HK_OK ? hk_control_agree(cuda->control, cuda_open_all(cuda, region, all)) : status;
     }
