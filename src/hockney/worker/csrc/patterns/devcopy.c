@@ -207,7 +207,7 @@ static bool devcopy_expected(const hk_run_t *run, size_t i, hk_expected_t *expec
 const hk_pattern_t hk_pattern_devcopy = {
     .name = "devcopy",
     .kind = HK_KIND_MACHINE,
-    .summary = "one rank copies from, to or within device memory; time per copy and wait",
+    .summary = "one rank copies from, to or within device memory; time per copy and wait (verified on a stand-in only)",
     .ranks_min = 1,
     .ranks_max = 1,
     .timed = HK_TIMED_ROOT,

@@ -75,7 +75,7 @@ static hk_status_t devflag_repeat(hk_run_t *run, uint64_t reps)
 const hk_pattern_t hk_pattern_devflag = {
     .name = "devflag",
     .kind = HK_KIND_MACHINE,
-    .summary = "a flag in pinned memory between one rank and a kernel, both spinning; half a round trip",
+    .summary = "a flag in pinned memory between a rank and a kernel; half a round trip (verified on a stand-in only)",
     .ranks_min = 1,
     .ranks_max = 1,
     .timed = HK_TIMED_ROOT,

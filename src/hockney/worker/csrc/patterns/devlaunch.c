@@ -39,7 +39,7 @@ static hk_status_t devlaunch_repeat(hk_run_t *run, uint64_t reps)
 const hk_pattern_t hk_pattern_devlaunch = {
     .name = "devlaunch",
     .kind = HK_KIND_MACHINE,
-    .summary = "one rank launches an empty kernel; time per launch and wait",
+    .summary = "one rank launches an empty kernel; time per launch and wait (verified on a stand-in only)",
     .ranks_min = 1,
     .ranks_max = 1,
     .timed = HK_TIMED_ROOT,

@@ -117,7 +117,8 @@ static hk_status_t cuda_join(cuda_rank_t *cuda, int devices)
 {
     const int rank = cuda->base.rank, size = cuda->base.size;
     char device[128];
-    HK_TRY(hk_device_get(&cuda->base, rank % devices, &cuda->device));
+    /* All have opened theirs: what one reaches must stay. */
+    HK_TRY(hk_control_agree(cuda->control, hk_device_get(&cuda->base, rank % devices, &cuda->device)));
     const bool are_threads = (cuda->base.tp->caps & HK_CAP_THREADS) != 0;
     for (int other = 0; are_threads && other < devices && other < size; other++) {
         HK_TRY(other == rank % devices ? HK_OK : cuda->device->driver->reach(cuda->device, other));
@@ -429,13 +430,13 @@ const hk_transport_t hk_transport_cuda = {
     CUDA_HOOKS,
     .caps = CUDA_CAPS,
     .name = "cuda",
-    .summary = "processes, device memory: the receiver's device copies",
+    .summary = "processes, memory of NVIDIA devices (verified on a stand-in only)",
 };
 
 const hk_transport_t hk_transport_cuda_threads = {
     CUDA_HOOKS,
     .caps = CUDA_CAPS | HK_CAP_THREADS,
     .name = "cuda:threads",
-    .summary = "cuda between threads of one process",
+    .summary = "cuda between threads of one process (verified on a stand-in only)",
     .below = "cuda",
 };
