@@ -26,7 +26,7 @@ def test_copies_kernels_and_messages_of_devices_are_stored_and_shown(tmp_path: P
         assert title in shown
     with Store.open(tmp_path / "results.db", readonly=True) as store:
         measured = {series.point.pattern for series in store.run(1).series if series.measurements}
-        (warning,) = [each for each in store.run(1).warnings if each.kind == "device"]
+        (warning,) = [each for each in store.run(1).warnings if each.subject == "cuda"]
     assert measured >= {"devcopy", "devlaunch", "devflag"}
     assert "Ranks of cuda share a device" in warning.cause
 
@@ -38,7 +38,7 @@ def test_a_device_that_others_use_is_named_with_its_load(tmp_path: Path, standin
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     call(tmp_path, *words, **standin(), PATH=path)
     with Store.open(tmp_path / "results.db", readonly=True) as store:
-        (warning,) = [each for each in store.run(1).warnings if each.kind == "device"]
+        (warning,) = [each for each in store.run(1).warnings if each.subject == "device 0"]
     assert warning.cause.startswith("Device 0 (Stand-in 0) was 87 % busy with other programs when the run began")
 
 
@@ -55,7 +55,7 @@ def test_the_suite_gpu_has_every_pattern_of_devices(tmp_path: Path, standin: Sta
     ended = call(tmp_path, "run", "gpu", "--dry-run", "--json", **standin())
     points = json.loads(ended.stdout)["points"]
     assert {point["pattern"] for point in points} >= {"devcopy", "devlaunch", "devflag", "pingpong", "twoway"}
-    assert {point["transport"] for point in points} == {"shm", "cuda", "cuda:threads"}
+    assert {point["transport"] for point in points} == {"cuda", "cuda:threads"}
     assert max(point["bytes"] for point in points) == 256 << 20
 
 

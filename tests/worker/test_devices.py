@@ -165,6 +165,14 @@ def test_a_wait_for_a_device_that_hangs_ends_at_its_limit(command: str, fault: s
     assert "no end after 1 s in dev" in log
 
 
+@pytest.mark.parametrize("transport", CUDA)
+def test_copies_run_where_buffers_of_messages_lie_on_the_device(transport: str, standin: Standin) -> None:
+    commands = [measure("devcopy", size, memory=memory, ways="both") for memory in MEMORIES for size in SIZES]
+    commands += [measure(pattern, 0) for pattern in ("devlaunch", "devflag")]
+    answers = measured(commands, "-t", transport, *shared(1), env=standin())
+    assert [answer["verified"] for answer in answers] == [*[True] * (len(commands) - 2), False, False]
+
+
 # ---- messages -------------------------------------------------------------------------------------------------------
 
 

@@ -277,7 +277,7 @@ def device_warnings(run: StoredRun) -> Iterator[Warning_]:
     """Processes that share a device, as the library's line says; one warning for a transport."""
     sharing = {launch.transport for launch in run.launches.values() if ", same device: " in launch.library}
     for transport in sorted(sharing):
-        yield warn_of("device", transport, name=transport)
+        yield warn_of("placement-device", transport, name=transport)
 
 
 def device_load_warnings(plan: Plan, when: str) -> Iterator[Warning_]:
@@ -287,7 +287,7 @@ def device_load_warnings(plan: Plan, when: str) -> Iterator[Warning_]:
     rows = (re.split(r",\s*", line) for line in output_of(_NVIDIA_SMI).splitlines())
     for number, name, percent in (row for row in rows if len(row) == 3):
         if percent.isdecimal() and int(percent) >= _BUSY_DEVICE_MIN:
-            yield warn_of("device-load", f"device {number}", number=number, name=name, percent=percent, when=when)
+            yield warn_of("load-device", f"device {number}", number=number, name=name, percent=percent, when=when)
 
 
 def interface_warnings(plan: Plan, catalogue: Catalogue) -> Iterator[Warning_]:

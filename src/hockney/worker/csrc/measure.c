@@ -77,12 +77,12 @@ static hk_status_t fill(const hk_bench_t *bench, hk_run_t *run, const hk_plan_t 
     const hk_transport_t *tp = bench->ctx->tp;
     hk_payload_fill(bench->out_view, plan->out_bytes, run->ctx->rank, seed);
     memset(bench->in_view + IN_PLACE_BYTES, 0, plan->in_bytes);
-    if (run->pattern->fill != NULL) {
-        run->pattern->fill(run, seed);
-    }
     if (tp->move != NULL) {
         HK_TRY(tp->move(bench->ctx, run->out, bench->out_view, plan->out_bytes));
         HK_TRY(tp->move(bench->ctx, run->in, bench->in_view + IN_PLACE_BYTES, plan->in_bytes));
+    }
+    if (run->pattern->fill != NULL) {
+        run->pattern->fill(run, seed);
     }
     return HK_OK;
 }

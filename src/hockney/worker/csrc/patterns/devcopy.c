@@ -211,6 +211,7 @@ const hk_pattern_t hk_pattern_devcopy = {
     .ranks_min = 1,
     .ranks_max = 1,
     .timed = HK_TIMED_ROOT,
+    .untouched = true,
     .grain_bytes = 1,
     .option = {{"memory", DEVCOPY_WORDS, 0, 0, 0, "where source and target lie; one word: both"},
                {"by", "engine|kernel", DEVCOPY_ENGINE, 0, 0,

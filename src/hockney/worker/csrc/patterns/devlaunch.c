@@ -43,6 +43,7 @@ const hk_pattern_t hk_pattern_devlaunch = {
     .ranks_min = 1,
     .ranks_max = 1,
     .timed = HK_TIMED_ROOT,
+    .untouched = true,
     .unsized = true,
     .option = {{"device", NULL, 0, 0, HK_DEVICES_MAX - 1, "its number"}},
     .fits = devlaunch_fits,
