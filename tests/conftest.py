@@ -11,14 +11,15 @@ import gc
 import os
 import random
 import signal
+import subprocess
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.shared import Fakes
+from tests.shared import Fakes, made_once
 
 from hockney.machine.activity import Moment
 from hockney.worker.catalogue import describe
@@ -104,6 +105,26 @@ def catalogue() -> Catalogue:
     from hockney.worker.catalogue import load
 
     return load(libraries=())
+
+
+@pytest.fixture(scope="session")
+def standin(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, str]]:
+    """Variables of a worker that finds a made-up NVIDIA driver: standin_cuda.c, with faults such as `oom=1000000`."""
+
+    def make(folder: Path) -> None:
+        for name, flags in (("new", ()), ("old", ("-DSTANDIN_OLD",))):
+            (folder / name).mkdir()
+            source = Path(__file__).with_name("worker") / "standin_cuda.c"
+            words = ("-std=c17", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread")
+            made = folder / name / "libcuda.so.1"
+            subprocess.run(["cc", *words, *flags, "-Wl,-soname,libcuda.so.1", source, "-o", made], check=True)
+
+    folder = made_once(tmp_path_factory, "standin", make)
+
+    def variables(*faults: str, old: bool = False) -> dict[str, str]:
+        return {"LD_LIBRARY_PATH": str(folder / ("old" if old else "new")), "STANDIN_CUDA": " ".join(faults)}
+
+    return variables
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

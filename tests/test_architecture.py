@@ -114,6 +114,7 @@ def test_patterns_see_nothing_of_any_transport() -> None:
         '"../pattern.h"',
         '"../algorithms/algorithms.h"',
         '"../collective.h"',
+        '"../device.h"',
         '"../layout.h"',
         '"../mix.h"',
         '"../onesided.h"',

@@ -95,7 +95,7 @@ def test_the_parser_withstands_any_bytes(tmp_path: Path) -> None:
     if shutil.which("clang") is None:
         pytest.skip("clang is not installed: no libFuzzer")
     core = ("command", "machine", "onesided", "operations", "payload", "payload_types", "reductions", "registry")
-    sources = [SOURCES / f"{name}.c" for name in (*core, "sleepers", "status", "sync", "team")]
+    sources = [SOURCES / f"{name}.c" for name in (*core, "device", "device_cuda", "sleepers", "status", "sync", "team")]
     sources += [path for name in ("algorithms", "patterns") for path in sorted((SOURCES / name).glob("*.c"))]
     flags = ["-g", "-O1", "-std=c17", "-D_GNU_SOURCE", "-fsanitize=fuzzer,address,undefined", f"-I{SOURCES}"]
     fuzzer = tmp_path / "fuzz"

@@ -75,7 +75,8 @@ def listed(library: Library) -> tuple[set[str], str]:
     """The names of the transports that are ready, and why the library is not; empty if it is."""
     known = load(recipe=QUICK, libraries=[library])
     assert {"shm", "tcp"} <= known.transports.keys()
-    return set(known.transports), "; ".join(f"{missing.why}; {missing.how}" for missing in known.missing)
+    missing = [each for each in known.missing if not each.name.startswith("cuda")]  # that the machine has no device
+    return set(known.transports), "; ".join(f"{each.why}; {each.how}" for each in missing)
 
 
 @pytest.mark.usefixtures("workers")
@@ -155,7 +156,7 @@ def test_a_library_whose_worker_cannot_be_built_is_missing(
 
     monkeypatch.setattr(catalogue, "build_worker", build)
     library = make_library()
-    assert load(libraries=[library]).missing == (Missing(library.id, "mpicc is broken", how),)
+    assert Missing(library.id, "mpicc is broken", how) in load(libraries=[library]).missing
 
 
 # ---- what others left in the cache -----------------------------------------------------------------------------------

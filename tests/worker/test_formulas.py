@@ -158,7 +158,7 @@ def timed_ranks(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def answers() -> dict[int, dict[str, Any]]:
+def answers(standin: Callable[..., dict[str, str]]) -> dict[int, dict[str, Any]]:
     """Of each case, by its place; one worker for each transport and number of ranks."""
     by_place: dict[int, dict[str, Any]] = {}
 
@@ -170,7 +170,7 @@ def answers() -> dict[int, dict[str, Any]]:
         commands = [
             measure(CASES[at].pattern, CASES[at].bytes, batch=1, samples=2, **CASES[at].options) for at in places
         ]
-        by_place.update(zip(places, measured(commands, "-t", transport, *shared(ranks)), strict=True))
+        by_place.update(zip(places, measured(commands, "-t", transport, *shared(ranks), env=standin()), strict=True))
     for at in (at for at, case in enumerate(CASES) if case.pattern == "owd"):
         by_place[at] = one_way(CASES[at])
     return by_place

@@ -40,6 +40,7 @@ ONE_SIDED = [row["name"] for row in _ONE_SIDED]
 _EVEN_ONE_SIDED = [row["name"] for row in _ONE_SIDED if row["ranks"][2] == 2]
 _HERE = [row["name"] for row in DESCRIPTION["transports"] if "lossy" not in row["caps"] and not row["absent"]]
 TRANSPORTS = [name for name in _HERE if name != "tcp:uring-sqpoll"]  # whose threads take all CPUs: test_sockets.py
+TRANSPORTS = [name for name in TRANSPORTS if not name.startswith("cuda")]  # test_devices.py
 SHORT = [name for name in TRANSPORTS if ":" not in name or name in ("shm:sleep", "unix:seqpacket", "tcp:uring")]
 """Of each way to wait, one is in every scripts/test."""
 

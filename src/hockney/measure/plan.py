@@ -118,6 +118,10 @@ def make_plan(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int |
         raise UsageError(
             f"no series of {suite.name} is for {', '.join(asked.transports)}: name one of {', '.join(named)}"
         )
+    absent = [each for word in suite.transports if (each := catalogue.missing_for(word)) is not None]
+    if absent and not points and not answer.skipped:
+        first = absent[0]
+        raise UsageError(f"there is nothing to measure: {first.name} is not here: {first.why}; {first.how}")
     virtual, names = _virtual(points, catalogue), dict.fromkeys(point.pattern for point in points)
     is_exact = bool(points) and all(virtual.get(point.transport) for point in points)
     launches = limits.launches or (1 if is_exact or is_search else _launches(points, limits.time_s))

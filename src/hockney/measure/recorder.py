@@ -21,6 +21,7 @@ from hockney.measure.sampler import Progress
 from hockney.measure.warnings import (
     Tally,
     core_warnings,
+    device_warnings,
     steal_warning,
     stray_warnings,
     warnings_during,
@@ -153,7 +154,7 @@ class Recorder:
             status = RunStatus.PARTIAL
         self.warn(self.tally.warnings(catalogue, fact(stored.info.facts, "environment") or {}))
         self.warn(steal_warning(self.store, self.run_id))
-        for of_run in (core_warnings, warnings_of_map, stray_warnings):
+        for of_run in (core_warnings, warnings_of_map, stray_warnings, device_warnings):
             self.warn(of_run(stored))
         self.warn(warnings_during(self.others, goes_on=goes_on))
         if self.lost_hosts:

@@ -28,7 +28,7 @@ from hockney.measure.pool import WorkerPool
 from hockney.measure.rates import RateSampler
 from hockney.measure.recorder import Lab, Recorder, RunOutcome, interrupts_wait, judge_over_launches
 from hockney.measure.sampler import Sampler
-from hockney.measure.warnings import host_warnings, interface_warnings, warnings_before
+from hockney.measure.warnings import device_load_warnings, host_warnings, interface_warnings, warnings_before
 from hockney.model import NOT_MEASURED, Measurement, Point, PointStatus, RunInfo, RunStatus
 from hockney.results.store import Store, StoredPoint, StoredRun
 from hockney.results.store.lock import alone
@@ -276,6 +276,7 @@ def _warn_before(side: Side, catalogue: Catalogue, when: str) -> None:
     over_loopback = not where.hosts and any(catalogue.transports[point.transport].is_paced for point in plan.points)
     recorder.warn(host_warnings(side.facts.get("hosts", ()), catalogue))
     recorder.warn(interface_warnings(plan, catalogue))
+    recorder.warn(device_load_warnings(plan, when))
     # At least: send, receive and shared buffers, code and heap of each rank, and this program.
     needed_bytes = max(point.ranks * (3 * point.bytes + (32 << 20)) for point in real) + (96 << 20)
     warnings = warnings_before(

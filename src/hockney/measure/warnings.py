@@ -23,12 +23,16 @@ from hockney.units import counted, format_mebibytes, listed
 from hockney.worker.build import FAMILY_SOURCES
 from hockney.worker.catalogue import Catalogue
 from hockney.worker.launch import YIELDS
+from hockney.worker.programs import output_of
 
 if TYPE_CHECKING:
     from hockney.measure.plan import Plan
 
 _BUSY_CPUS_MAX = 0.2
 _YIELDS_MIN = 0.5  # in a round trip: each has a wait, of which a few may end at the first look; who spins has none
+
+_BUSY_DEVICE_MIN = 10  # percent
+_NVIDIA_SMI = ("nvidia-smi", "--query-gpu=index,name,utilization.gpu", "--format=csv,noheader,nounits")
 
 OVERSUBSCRIBED = "If oversubscribed, prefer pipe and unix: their ranks sleep while they wait, others take CPU time."
 """The advice for more ranks than CPUs, and its reason."""
@@ -267,6 +271,23 @@ def stray_warnings(run: StoredRun) -> Iterator[Warning_]:
     for transport, outside in {name: cpus for name, cpus in places if cpus}.items():
         cpus = "; ".join(f"{named_cpus(format_cpus(each))} of {host}" for host, each in outside.items())
         yield warn_of("placement-strayed", transport, name=transport, cpus=cpus)
+
+
+def device_warnings(run: StoredRun) -> Iterator[Warning_]:
+    """Processes that share a device, as the library's line says; one warning for a transport."""
+    sharing = {launch.transport for launch in run.launches.values() if ", same device: " in launch.library}
+    for transport in sorted(sharing):
+        yield warn_of("placement-device", transport, name=transport)
+
+
+def device_load_warnings(plan: Plan, when: str) -> Iterator[Warning_]:
+    """Devices that other programs use, as nvidia-smi says before a plan that needs one."""
+    if not any(point.pattern.startswith("dev") or point.transport.startswith("cuda") for point in plan.points):
+        return
+    rows = (re.split(r",\s*", line) for line in output_of(_NVIDIA_SMI).splitlines())
+    for number, name, percent in (row for row in rows if len(row) == 3):
+        if percent.isdecimal() and int(percent) >= _BUSY_DEVICE_MIN:
+            yield warn_of("load-device", f"device {number}", number=number, name=name, percent=percent, when=when)
 
 
 def interface_warnings(plan: Plan, catalogue: Catalogue) -> Iterator[Warning_]:

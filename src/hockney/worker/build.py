@@ -135,7 +135,7 @@ def _look_up(recipe: Recipe, folder: Path) -> tuple[list[_Step], _Step]:
         text = "".join(f'#include "{source}"\n' for source in sources)
         path = folder / "objects" / f"{name}.o"
         steps.append(_Step(f"compile {unit}", (*argv, "-I.", "-x", "c", "-c", "-"), text, path))
-    libraries = (*recipe.libraries, "-lm", *(("-lrt",) if sys.platform.startswith("linux") else ()))
+    libraries = (*recipe.libraries, "-lm", *(("-lrt", "-ldl") if sys.platform.startswith("linux") else ()))
     key = _digest((*compiler.argv, compiler.show, *flags, *(step.path.name for step in steps), *libraries))
     argv = (*compiler.argv, *flags, *(str(step.path) for step in steps), *libraries)
     return steps, _Step("link the worker", argv, "", folder / f"{recipe.family}-{key}")

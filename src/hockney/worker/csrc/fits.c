@@ -80,6 +80,9 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
                  : lacks      ? ": "
                               : "",
                  more);
+    } else if (tp->move != NULL && !pattern->untouched) {
+        snprintf(why, HK_ERROR_MAX, "%s uses its buffers with the CPU, which cannot reach those of %s", pattern->name,
+                 tp->name);
     } else if (lacks) {
         snprintf(why, HK_ERROR_MAX, "%s cannot run on %s: %s", pattern->name, tp->name, more);
     } else if (senders >= size - 1) {

@@ -17,13 +17,17 @@ enum { TIMED_SEED = 0 };
 void hk_bench_free(hk_bench_t *bench)
 {
     const hk_transport_t *tp = bench->ctx->tp;
+    if (tp->move != NULL) {
+        free(bench->in_view);
+        free(bench->out_view);
+    }
     if (bench->in != NULL) {
         tp->free(bench->ctx, bench->in, bench->in_room);
     }
     if (bench->out != NULL) {
         tp->free(bench->ctx, bench->out, bench->out_room);
     }
-    bench->out = bench->in = NULL;
+    bench->out = bench->in = bench->out_view = bench->in_view = NULL;
     bench->out_room = bench->in_room = 0;
 }
 
@@ -61,17 +65,26 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
     bench->out_room = out_room;
     bench->in = bench->ctx->tp->alloc(bench->ctx, in_room);
     bench->in_room = in_room;
-    return bench->out == NULL || bench->in == NULL ? HK_ERR_MEMORY : HK_OK;
+    bench->out_view = bench->ctx->tp->move != NULL ? malloc(out_room) : bench->out;
+    bench->in_view = bench->ctx->tp->move != NULL ? malloc(in_room) : bench->in;
+    const bool has_views = bench->out_view != NULL && bench->in_view != NULL;
+    return bench->out == NULL || bench->in == NULL || !has_views ? HK_ERR_MEMORY : HK_OK;
 }
 
 /* New data of this rank for all its messages, and nothing received. */
-static void fill(hk_run_t *run, const hk_plan_t *plan, uint64_t seed)
+static hk_status_t fill(const hk_bench_t *bench, hk_run_t *run, const hk_plan_t *plan, uint64_t seed)
 {
-    hk_payload_fill(run->out, plan->out_bytes, run->ctx->rank, seed);
-    memset(run->in, 0, plan->in_bytes);
+    const hk_transport_t *tp = bench->ctx->tp;
+    hk_payload_fill(bench->out_view, plan->out_bytes, run->ctx->rank, seed);
+    memset(bench->in_view + IN_PLACE_BYTES, 0, plan->in_bytes);
+    if (tp->move != NULL) {
+        HK_TRY(tp->move(bench->ctx, run->out, bench->out_view, plan->out_bytes));
+        HK_TRY(tp->move(bench->ctx, run->in, bench->in_view + IN_PLACE_BYTES, plan->in_bytes));
+    }
     if (run->pattern->fill != NULL) {
         run->pattern->fill(run, seed);
     }
+    return HK_OK;
 }
 
 /* Ranks agree on every possible failure before the next exchange. */
@@ -97,8 +110,8 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
             run->out = bench->out;
             run->in = bench->in + IN_PLACE_BYTES;
             /* Touch both buffers before timing: a first touch costs more than a 4 KiB message. */
-            fill(run, &result->plan, TIMED_SEED);
-            status = pattern->prepare != NULL ? pattern->prepare(run) : HK_OK;
+            status = fill(bench, run, &result->plan, TIMED_SEED);
+            status = status == HK_OK && pattern->prepare != NULL ? pattern->prepare(run) : status;
             is_prepared = status == HK_OK;
             status = status == HK_ERR_PEER ? status : hk_control_agree(bench->control, status);
         }
@@ -154,7 +167,7 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
     const double lost = count_lost(bench->ctx);
     bool some_lost = false;
     result->account.verified = 1;
-    fill(run, &result->plan, seed);
+    HK_TRY(fill(bench, run, &result->plan, seed));
     /* A barrier before the first send: a single-copy transport reads the peer's buffer directly. */
     HK_TRY(hk_control_barrier(bench->control));
     hk_watch_done(bench->watch, false);
@@ -168,10 +181,13 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
         HK_TRY(pattern->collect(run));
         HK_TRY(hk_sync(run->ctx));
     }
+    if (run->ctx->tp->move != NULL) {
+        HK_TRY(run->ctx->tp->move(run->ctx, bench->in_view + IN_PLACE_BYTES, run->in, result->plan.in_bytes));
+    }
     hk_expected_t block;
     for (size_t i = 0; pattern->expected != NULL && pattern->expected(run, i, &block); i++) {
         size_t wrong = 0;
-        const unsigned char *in = run->in + block.in_offset;
+        const unsigned char *in = bench->in_view + IN_PLACE_BYTES + block.in_offset;
         if (hk_has_arrived(run->ctx, in, &block, seed, &wrong)) {
             continue;
         }

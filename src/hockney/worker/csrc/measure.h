@@ -14,6 +14,7 @@ typedef struct hk_bench {
     hk_floor_t floor;
     hk_watch_t *watch;
     unsigned char *out, *in;
+    unsigned char *out_view, *in_view; /* the same for the CPU: copies of them where it cannot reach them (`move`) */
     size_t out_room, in_room;
     void *left;          /* a pattern's state, which its threads may still use: this rank ends without the others */
     int ranks_here;      /* ranks that share the memory of this host */

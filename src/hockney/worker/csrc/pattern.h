@@ -142,6 +142,7 @@ typedef struct hk_pattern {
     hk_law_t law;
     hk_links_t links;
     const char *alone;   /* the pattern in which one pair does the same without other pairs; NULL: none */
+    bool untouched;      /* its messages may lie where the CPU cannot reach them: it leaves them to the transport */
     bool unsized;        /* has no message size and counts no bytes (barrier) */
     size_t grain_bytes;  /* sizes are positive multiples of this; 0: any size */
     const char *senders; /* NULL, or the option that sets how many ranks after rank 0 only send; at least one more rank

@@ -91,6 +91,9 @@
     X(ft)                        \
     X(memload)                   \
     X(memcpy)                    \
+    X(devcopy)                   \
+    X(devflag)                   \
+    X(devlaunch)                 \
     X(clocks)                    \
     X(init)                      \
     X(first)
@@ -138,7 +141,9 @@ const hk_pattern_t *const hk_patterns[] = {PATTERNS(PATTERN_ENTRY) NULL};
     X(tcp_uring_sqpoll)     \
     X(mptcp)                \
     X(udp)                  \
-    X(udp_spin)
+    X(udp_spin)             \
+    X(cuda)                 \
+    X(cuda_threads)
 // clang-format on
 #else
 #define NATIVE(X)

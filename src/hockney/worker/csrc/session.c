@@ -11,6 +11,7 @@
 #include "answer.h"
 #include "command.h"
 #include "control.h"
+#include "device.h"
 #include "family.h"
 #include "hello.h"
 #include "lines.h"
@@ -227,6 +228,7 @@ __attribute__((noinline)) static int run_rank(const hk_transport_t *tp, const hk
     hk_floor_close(&session.bench.floor);
     if (status == HK_OK) { /* otherwise other ranks do not free, and some libraries would wait for them */
         hk_bench_free(&session.bench);
+        hk_devices_close(session.bench.ctx);
         tp->close(session.bench.ctx);
     }
     if (session.bench.watch != NULL) {

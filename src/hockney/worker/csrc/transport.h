@@ -120,6 +120,7 @@ struct hk_control;
 struct hk_call;
 struct hk_startup;
 struct hk_layout;
+struct hk_device;
 
 enum { HK_TAG_MAX = 16384 }; /* the largest tag of a message */
 struct hk_epoch;
@@ -142,6 +143,7 @@ typedef struct hk_ctx {
     int rank;
     int size;
     const struct hk_startup *startup; /* of this launch (startup.h); NULL: no library started it. The core sets it */
+    struct hk_device *devices;        /* those that this rank has opened (device.h) */
 } hk_ctx_t;
 
 /* Room for one request, in the caller's memory. A transport casts it to its own type and checks with _Static_assert
@@ -263,6 +265,10 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
 
     /* Free memory in reverse order of allocation. Required. */
     void (*free)(hk_ctx_t *ctx, void *memory, size_t size_bytes);
+
+    /* Copy between memory from alloc, which the CPU cannot reach, and memory of the host, in either direction. Only
+     * patterns that are `untouched` run. Never timed. Optional: absent means that the CPU reaches it. */
+    hk_status_t (*move)(hk_ctx_t *ctx, void *to, const void *from, size_t size_bytes);
 
     /* ---- two-sided: both ranks pass the same size; 0 bytes is a message too (buf is never NULL) -------------- */
 

@@ -32,6 +32,7 @@ const hk_pattern_t hk_pattern_bisection = {
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
     .ranks_step = 2,
+    .untouched = true,
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_HALVES,
     .alone = "pingpong",

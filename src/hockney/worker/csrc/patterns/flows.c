@@ -56,6 +56,7 @@ const hk_pattern_t hk_pattern_flows = {
         "one-way messages in disjoint pairs, all at once, in P - 1 rounds for all pairs; slowest rank, per message",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
+    .untouched = true,
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_ROUND,
     .stream = true,

@@ -47,6 +47,7 @@ const hk_pattern_t hk_pattern_funnel = {
     .summary = "every other rank sends one message to rank 0; its time to receive them all",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
+    .untouched = true,
     .timed = HK_TIMED_ROOT,
     .law = HK_LAW_MESSAGES,
     .stream = true,

@@ -78,6 +78,7 @@ const hk_pattern_t hk_pattern_oneway = {
     .summary = "messages from one rank to another; time per message on the sender's side",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
+    .untouched = true,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .stream = true,

@@ -58,6 +58,7 @@ const hk_pattern_t hk_pattern_pairs = {
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .ranks_step = 2,
+    .untouched = true,
     .timed = HK_TIMED_SOURCES,
     .law = HK_LAW_CONSTANT,
     .links = HK_LINKS_HALVES,

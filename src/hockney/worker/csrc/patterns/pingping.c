@@ -68,6 +68,7 @@ const hk_pattern_t hk_pattern_pingping = {
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
     .ranks_step = 2,
+    .untouched = true,
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_HALVES,
     .stream = true,

@@ -75,6 +75,10 @@ static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
         snprintf(why, len, "receive=probe needs a probe for messages, which %s does not offer", tp->name);
         return false;
     }
+    if (receive == RECEIVE_LATE && tp->move != NULL) {
+        snprintf(why, len, "receive=late writes times into its messages, which the CPU cannot reach on %s", tp->name);
+        return false;
+    }
     if (pingpong_any(run) >= HK_ANY_TAG && run->option[PINGPONG_QUEUES + HK_QUEUE_UNEXPECTED] > 0) {
         snprintf(why, len, "a receive with any tag would take the messages of unexpected=: use receive=any-source");
         return false;
@@ -285,6 +289,7 @@ const hk_pattern_t hk_pattern_pingpong = {
     .summary = "one message back and forth between two ranks; half the round trip",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
+    .untouched = true,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .option = {HK_ROLES_OPTIONS,

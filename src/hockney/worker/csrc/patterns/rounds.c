@@ -45,6 +45,7 @@ const hk_pattern_t hk_pattern_rounds = {
     .summary = "ping-pong in disjoint pairs, all at once, in P - 1 rounds for all pairs; half the slowest round trip",
     .needs = HK_CAP_SEND,
     .ranks_min = 2,
+    .untouched = true,
     .timed = HK_TIMED_SLOWEST,
     .links = HK_LINKS_ROUND,
     .option = {HK_TOURNAMENT_OPTION},

@@ -33,6 +33,7 @@ const hk_pattern_t hk_pattern_twoway = {
     .summary = "ranks 0 and 1 send to each other at once; wall time per message sent or received",
     .needs = HK_CAP_SEND | HK_CAP_NONBLOCKING,
     .ranks_min = 2,
+    .untouched = true,
     .timed = HK_TIMED_ROOT,
     .links = HK_LINKS_ENDS,
     .stream = true,
