@@ -13,7 +13,6 @@ from hockney.analysis.compare import Comparison, SeriesChange, Verdict
 from hockney.analysis.compare.values import VARIABLE
 from hockney.analysis.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
 from hockney.analysis.health.faults import weak_hosts
-from hockney.analysis.health.faults import weak_hosts
 from hockney.analysis.host_series import series_of
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import measuring
