@@ -88,7 +88,7 @@ def test_a_rank_removes_only_names_that_libraries_give(tmp_path: Path) -> None:
         f"int main(void) {{ {maps} hk_remove_shared_memory(); return 0; }}\n"
     )
     sources = [tmp_path / "remover.c", *(SOURCES / f"{name}.c" for name in ("watch", "io", "status"))]
-    flags = ["-std=c17", "-D_GNU_SOURCE", "-pthread", f"-I{SOURCES}", "-o", tmp_path / "remover"]
+    flags = ["-std=c17", "-D_GNU_SOURCE", "-pthread", f"-I{SOURCES}", "-o", str(tmp_path / "remover")]
     subprocess.run(["cc", *flags, *sources], check=True)
     try:
         for name in (*ours, *others):
