@@ -99,7 +99,8 @@ def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
             able = [name for name, info in catalogue.transports.items() if pattern.needs <= info.caps]
             named = getattr(table, "transports", ()) or getattr(whole, "transports", ())
             on = [name for name in able if any(matches(word, name) for word in named)]
-            on = on or ([] if "form" in table.options else able[:1])  # a form needs a library, which is not here
+            # A form needs a library, and cuda a device, that is not here.
+            on = on or ([] if "form" in table.options or "cuda" in named else able[:1])
             asked.append((place.rstrip("."), _points(table, pattern, right, ranks, on)))
     obstacles = catalogue.obstacles([point for _, points in asked for point in points], one_host=False)
     wrong += [(place, obstacles[points[0]]) for place, points in asked if points and obstacles.keys() >= {*points}]
