@@ -401,3 +401,32 @@ def test_command_prints_its_verdict_before_the_report_fails(
     else:
         assert printed.out.splitlines()[-1].startswith("1 missed, 0 met")
     assert printed.err == "hockney: cannot use j.xml: no space left on device\n"
+
+
+def test_a_wrong_file_of_limits_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text('[[expect]]\npattern = "pingpong"\ntransports = "shm"\nlatency = "2 us"\n')
+    nothing = {"PATH": str(tmp_path), "CC": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for words in ((), ("last",), ("--dry-run",)):
+        ended = call_here(tmp_path, "check", "--expect", "e.toml", *words, **nothing)
+        assert ended.returncode == 2
+        assert "'2 us' is not a limit that begins with <=" in ended.stderr
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_dry_run_shows_what_would_be_measured(tmp_path: Path) -> None:
+    what = ("run", "pingpong", "-t", "shm", "--bytes", "8,64", "--launches", "3", "--time", "1s", "--label", "base")
+    assert call_here(tmp_path, *what).returncode in (0, 3)  # as precise as the machine lets it be
+    words = ("check", "--baseline", "base", "--dry-run")
+    ended = call_here(tmp_path, *words, "--time", "7s")
+    assert ended.returncode == 0, ended.stderr
+    assert "pingpong, 2 ranks" in ended.stdout
+    said = "Ends when each series has a verdict, after about 7 s at the latest: 6 launches or more"
+    assert said in " ".join(ended.stdout.split())
+    shown = json.loads(call_here(tmp_path, *words, "--json").stdout)
+    assert [(point["transport"], point["bytes"]) for point in shown["points"]] == [("shm", 8), ("shm", 64)]
+    (tmp_path / "e.toml").write_text('[[expect]]\npattern = "pingpong"\ntransports = "shm"\nlatency = "<= 2 us"\n')
+    ended = call_here(tmp_path, "check", "--expect", "e.toml", "--dry-run")
+    assert "expect: 1 point on 1 transport" in ended.stdout
+    assert call_here(tmp_path, *words, "--junit", "j.xml").returncode == 2
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        assert len(store.runs()) == 1

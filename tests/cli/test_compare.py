@@ -13,7 +13,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from tests.analysis.compare.made import add_run, curve, slower
 from tests.builders import make_point
-from tests.cli.support import call_here, command_line, environment
+from tests.cli.support import call_here, command_line, environment, write_model
 from tests.report.runs import LIBRARIES, Made, recorded_quick, store_run
 
 from hockney.cli import execute
@@ -215,3 +215,12 @@ def test_errors(folder: Path, capsys: pytest.CaptureFixture[str], arguments: lis
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
+
+
+def test_quiet_prints_no_progress(tmp_path: Path) -> None:
+    for name, latency_ns in (("a", 1000), ("b", 2000)):
+        write_model(tmp_path / f"{name}.toml", latency_ns)
+    sides = ("--base-transport", "sim@a.toml", "--new-transport", "sim@b.toml")
+    ended = call_here(tmp_path, "compare", "--interleave", "pingpong", "--bytes", "8", *sides, "-q")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "sim@b.toml" in ended.stdout

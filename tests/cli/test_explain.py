@@ -188,6 +188,11 @@ def test_gaps_are_listed_by_reason_with_the_commands_that_measure_them(
     ]
 
 
+def test_a_busy_machine_is_no_finding_and_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    busy = replace(finding("busy machine"), subject=Subject(), facts={"seen": "x", "explained": [], "findings": 1})
+    assert screen_of(Explanation("run 3", (busy,)), capsys)[0] == "run 3: no findings but a busy machine"
+
+
 def test_suites_of_gaps_exist() -> None:
     assert set(SUITES) <= {*(detector.what for detector in DETECTORS), "LogGP"}
     assert set(SUITES.values()) <= set(builtin_names())

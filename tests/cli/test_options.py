@@ -350,7 +350,7 @@ def test_variants_may_differ_in_their_transport_alone(monkeypatch: pytest.Monkey
 def test_every_option_of_compare_is_in_the_plan_or_named_here() -> None:
     options = {max(param.opts, key=len) for param in compare_command.params if param.opts[0].startswith("-")}
     sides = {f"--{side}-{what}" for side in ("base", "new") for what in ("env", "transport")}
-    others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts"}
+    others = {"--interleave", "--label", "--margin", "--all", "--json", "--store", "--hosts", "--quiet"}
     assert options == (CHANGES.keys() - RUN_ALONE) | sides | others
 
 

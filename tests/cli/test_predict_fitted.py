@@ -16,7 +16,8 @@ from tests.report.runs import Made, options, store_run
 
 from hockney.cli import execute
 from hockney.measure.predict import Checked
-from hockney.model import Point
+from hockney.model import Point, Warning_
+from hockney.results.store import Store
 from hockney.worker.machine_model import load_model
 
 PREDICT = ("predict", "alltoall,barrier,pushfarm", "--from", "last", "-n", "4", "--bytes", "8,4M")
@@ -397,3 +398,19 @@ def test_a_run_with_short_messages_on_one_transport_is_taken(
     assert execute(["predict", "pingpong", "--bytes", "64K", "--time", "1ms", "--store", store]) in (0, 3)
     said = capsys.readouterr().err
     assert re.findall(r"on (\w+), fitted to run 2", said) == ["shm", "tcp"]
+
+
+def test_quiet_prints_no_progress(known: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["predict", "pingpong", "--bytes", "8", "-q", "--store", str(known)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_that_was_found_on_a_busy_machine_says_so(
+    known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = str(shutil.copy(known, tmp_path))
+    call_it_validate(Path(store))
+    with Store.open(store) as results:
+        results.add_warning(1, Warning_("load", "machine", "Other programs use 1.5 of 2 CPUs.", "Stop them."))
+    assert execute(["predict", "pingpong", "--bytes", "8", "--store", store]) == 0
+    assert "on sim@known.toml (run 1, on a busy machine)." in " ".join(capsys.readouterr().out.split())

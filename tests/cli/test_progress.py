@@ -9,6 +9,7 @@ import pty
 import re
 import signal
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +21,10 @@ from hockney.cli import execute
 from hockney.cli.progress import ProgressDisplay, progress_text
 from hockney.measure.estimate import first_rounds_s
 from hockney.measure.plan import Plan
+from hockney.measure.recorder import Recorder
 from hockney.measure.sampler import Progress
 from hockney.model import Launch, PatternTraits, Point, PointStatus
+from hockney.results.store import Store
 from hockney.suites import Limits
 
 HOSTS = ("n1:1", "n2:1")
@@ -102,6 +105,22 @@ def test_time_to_go() -> None:
     now = Progress(round=80, points=2, finished=1, elapsed_s=0.5, left_s=0.25, left_most_s=3)
     assert progress_text(now) == "round 80, 1 of 2 points done, at least 250 ms, at most 3 s to go"
     assert progress_text(replace(now, left_s=3)) == "round 80, 1 of 2 points done, about 3 s to go"
+    assert progress_text(replace(now, left_s=0)) == "round 80, 1 of 2 points done, at most 3 s to go"
+
+
+def test_launches_that_may_be_added_are_to_go(tmp_path: Path) -> None:
+    """The last planned launch is over, and others are made until the end of the time."""
+    said = list[Progress]()
+    display = ProgressDisplay(quiet=True)
+    display.progressed = said.append  # type: ignore[method-assign, assignment]
+    done = Progress(round=9, points=2, finished=2, elapsed_s=5, left_s=0, left_most_s=0)
+    with Store.open(tmp_path / "r.db") as store:
+        recorder = Recorder(store, 1, display)
+        recorder.round_done([], done)
+        recorder.end_s = time.monotonic() + 1000
+        recorder.round_done([], done)
+    assert said[0] == done
+    assert 900 < said[1].left_most_s <= 1000
 
 
 def test_estimate_of_the_first_round() -> None:

@@ -21,6 +21,7 @@ from tests.shared import made_once
 
 from hockney.analysis.compare.comparison import Entry
 from hockney.analysis.tune.files import RuleFiles
+from hockney.analysis.tune.race import Referee
 from hockney.cli import execute
 from hockney.cli.tune import refuse_beside, write_all
 from hockney.errors import ExitCode, HockneyError, StoreError, UsageError
@@ -28,6 +29,7 @@ from hockney.measure import tune as racing
 from hockney.measure.interleave import Decide
 from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
+from hockney.measure.tune import Contest
 from hockney.model import Point, RunStatus
 from hockney.results.store import Store
 from hockney.worker.catalogue import TransportInfo
@@ -158,7 +160,18 @@ def test_rules_that_are_slower_between_the_sizes_of_the_race_are_not_written(
     code, said, output = tune("64,1024")
     assert code == ExitCode.WORSE, said
     assert "1 slower (a slowdown up to 3 % could hide): nothing is written." in said
+    assert "keep the default" not in said
     assert not output.exists()
+
+
+def test_a_file_that_costs_time_where_it_keeps_the_default_says_so(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ratio_of(word: str, size: int) -> float:
+        return {RING: 0.7 if size == 64 else 1.0, "0 0 0": 1.3}.get(word, 1.0)
+
+    monkeypatch.setattr(racing, "_measured", measured(ratio_of))
+    code, said, output = tune("64,1024")
+    assert (code, output.exists()) == (ExitCode.WORSE, False), said
+    assert "2 of the slower keep the default: reading the file costs their time." in said
 
 
 def test_nothing_is_written_without_a_gain(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,6 +208,7 @@ def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monk
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "op=sum,max"), "give each option (-o) one value"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "algorithm=ring"), "tune chooses the algorithm: leave out -o"),
         ("allreduce", ("-t", "mpi@openmpi-4", "--resume", "--dry-run"), "--resume measures: leave out --dry-run"),
+        ("allreduce", ("-t", "mpi@openmpi-4", "--hosts", "n1,n2"), "settings on this host alone"),
         ("nonsense", ("-t", "mpi@openmpi-4"), "unknown suite or pattern 'nonsense'"),
     ],
 )
@@ -255,6 +269,23 @@ def test_a_dry_run_counts_the_launches_that_are_made_in_any_case(tune: Tune, mon
     assert (code, made, len(planned)) == (ExitCode.DONE, [], 2), said
     tune("64,1024")
     assert made == planned
+
+
+def test_the_estimate_takes_a_start_as_long_as_one_took(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each launch of each variant, twice: 7 launches of 2 variants in the proof."""
+    found = list[Contest]()
+
+    def race(contest: Contest, *_: object) -> Referee:
+        found.append(contest)
+        return Referee([], [])
+
+    monkeypatch.setattr(racing, "_race", race)
+    tune("64")
+    (contest,) = found
+    assert contest.start_s
+    before_s = contest.least()[-1].time_s
+    contest.start_s += 100
+    assert contest.least()[-1].time_s == pytest.approx(before_s + 2 * 7 * 2 * 100)
 
 
 def test_a_proof_that_decides_nothing_writes_nothing(tune: Tune, monkeypatch: pytest.MonkeyPatch) -> None:

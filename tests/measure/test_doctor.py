@@ -120,7 +120,7 @@ def test_cause_and_remedy_of_a_missing_worker_are_separate(monkeypatch: pytest.M
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     missing = next(one for one in check_up(0.1).missing if one.name == "worker")
-    assert missing.why.startswith(f"cannot keep built workers in {tmp_path / 'file'}")
+    assert missing.why.startswith(f"cannot keep builds in {tmp_path / 'file'}")
     assert missing.how == "let XDG_CACHE_HOME name a folder that only you can write"
 
 

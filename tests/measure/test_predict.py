@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,15 +22,27 @@ from tests.builders import make_info, make_launch, make_point
 from hockney.analysis.predict.change import changed, parse_change
 from hockney.analysis.predict.fit import Basics, Figures, Fit
 from hockney.errors import UsageError
-from hockney.measure.predict import DRAWS, Checked, Tick, Validation, model_of, predict, times_of, validate
+from hockney.measure import predict as predicting
+from hockney.measure.predict import (
+    DRAWS,
+    Checked,
+    Tick,
+    Validation,
+    model_of,
+    newest_validation,
+    predict,
+    times_of,
+    validate,
+)
 from hockney.measure.what_if import Tolerance, effects_of, tolerances_of
-from hockney.model import Point
+from hockney.model import Point, Warning_
 from hockney.results.runs import Run
 from hockney.results.store import Store
 from hockney.stats.interval import Estimate
 from hockney.worker.machine_model import Model
 
 SIZE = 4096
+LOAD = Warning_("load", "machine", "Other programs use 1.5 of 2 CPUs.", "Stop them.")
 PINGPONG = make_point(SIZE, "sim@made-up")
 BARRIER = make_point(0, "sim@made-up", pattern="barrier", ranks=8)
 COMPUTING = make_point(8, "sim@made-up", pattern="oneway", options=(("delay_us", "3"), ("until", "sent")))
@@ -278,3 +291,16 @@ def test_each_point_runs_on_the_model_of_its_transport() -> None:
     assert len(ticks) == 2
     with pytest.raises(KeyError):
         times_of([make_point(8, "tcp:spin")], models)
+
+
+@pytest.mark.parametrize(("busy", "counts"), [({2, 3}, 1), ({3}, 2), ({1, 2, 3}, 3), (set(), 3)])
+def test_a_validation_on_a_busy_machine_counts_only_without_another(
+    busy: set[int], counts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = {n: SimpleNamespace(id=n, suite="validate", warnings=[LOAD] * (n in busy)) for n in (1, 2, 3)}
+    results: Any = SimpleNamespace(runs=lambda: list(runs.values()), run=runs.__getitem__)
+    monkeypatch.setattr(predicting, "fit_to_check", lambda run, _: object.__new__(Fit))
+    monkeypatch.setattr(predicting, "validate", lambda run, _: SimpleNamespace(run=run.id, rows=["x"]))
+    found = newest_validation(results, "shm")
+    assert found is not None
+    assert found.run == counts

@@ -123,6 +123,19 @@ def test_columns_share_the_room_of_a_line_and_take_no_more(
     assert " ".join(lines).count("word") == sum(words)
 
 
+def test_a_name_in_a_column_of_sentences_stays_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to a third of the line."""
+    monkeypatch.setenv("COLUMNS", "60")
+    name = "sim@a-model-of-19.x"
+    columns = [Column("what"), Column("names", wrap=True), Column("more", wrap=True)]
+    show([Table(columns, [["x" * 20, f"one {name} and two", "word " * 20]], fits=True)])
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(name in line for line in lines) == 1
+    assert max(map(len, lines)) <= 60
+
+
 @pytest.mark.parametrize("columns", [None, "", "0", "wide"])
 def test_in_a_pipe_a_row_is_a_line_however_long(
     columns: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -35,7 +35,7 @@ def race(rng: np.random.Generator) -> Counter[str]:
     ratios: dict[tuple[int, Point], list[float]] = {entry: [] for entry in true}
     left: set[tuple[int, Point]] = set()
     for _ in range(_LAUNCHES):
-        for entry in true.keys() - left:
+        for entry in (each for each in true if each not in left):
             ratios[entry].append(true[entry] * math.exp(scatter * rng.standard_t(3)))
         left |= referee.decide(ratios)
     whole = max(7, math.ceil((2 * 1.7 * scatter / 0.02) ** 2))  # launches: twice the deviation of t with 3 degrees

@@ -255,7 +255,7 @@ def test_a_folder_that_others_may_write_is_refused(
     shared = tmp_path / "home" / place
     shared.chmod(mode)
     said = (
-        f"cannot keep built workers in {workers}: others may write {shared}; run chmod go-w {shared}, or let "
+        f"cannot keep builds in {workers}: others may write {shared}; run chmod go-w {shared}, or let "
         "XDG_CACHE_HOME name a folder that only you can write"
     )
     with pytest.raises(CacheUnusable) as refused:

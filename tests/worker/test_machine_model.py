@@ -13,6 +13,7 @@ SWITCH = 'title = "a machine"\n[topology]\nkind = "switch"\nnodes = 4\nsource = 
 LINK = '[[link]]\nbytes_per_s = 125e6\nsource = "s"\n'
 BUFFER = '[switch]\nbuffer_bytes = 65536\nsource = "s"\n'
 TCP = '[tcp]\nsource = "s"\n'
+STREAM = '[stream]\nbuffer_bytes = 64\nwrite = 1\nread = 1\npoll = 0\ndrain = 1\nack = 1\nsource = "s"\n'
 FAR = '[class.far]\nswitches = 99\n[[class.far.segment]]\nlatency = 100\nsource = "made up"\n'
 COSTS = '[class.all]\n[[class.all.segment]]\nlatency = 100\nsource = "made up"\n'
 
@@ -269,6 +270,7 @@ def test_runs_choose_variants(tmp_path: Path) -> None:
         (SWITCH + COSTS + '[[slower]]\nnodes = [77]\nfactor = 2\nsource = "s"\n', "slower.nodes: there is no node 77"),
         (SWITCH + COSTS + '[[slower]]\nnodes = [1]\nfactor = true\nsource = "s"\n', "factor: True: input should be"),
         (SWITCH.replace("4", "1048577") + COSTS, "it has room for 1,048,577 ranks: at most 1,048,576"),
+        (SWITCH + COSTS + STREAM, "stream.poll: a call that moves nothing takes 1 ns or more"),
         (topology('kind = "torus"\ndimensions = [100000, 100000]'), "it has room for 10,000,000,000 ranks: at most"),
         (SWITCH + "[class]\nall = 5\n", "class.all: 5: it should be a table"),
         (SWITCH + COSTS.replace("latency", "latncy"), "did you mean 'latency'?"),

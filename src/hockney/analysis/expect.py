@@ -11,7 +11,7 @@ import enum
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -28,7 +28,7 @@ from hockney.results.runs import Run, Series
 from hockney.stats import State
 from hockney.stats.states import is_state, parse_state
 from hockney.suites import SOME, Fraction, Launches, Names, Options, Ranks, Seconds, Suite, SuiteSeries, read_sizes
-from hockney.suites.toml_models import FROM_FILE, parsed, read_model
+from hockney.suites.toml_models import FROM_FILE, Errors, parsed, read_model
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
 from hockney.worker.hosts import parse_hosts
@@ -139,13 +139,18 @@ class Expectations(BaseModel):
         )
 
 
+def read_expectations(path: Path, check: Callable[[Expectations], Errors] | None = None) -> Expectations:
+    """The file as it is. Raises UsageError with all errors of its form, else with all that `check` finds."""
+    return read_model(path, "file of expectations", Expectations, check)
+
+
 def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
-    """Raises UsageError with everything that is wrong in the file, each with its path there."""
+    """The file with defaults. Raises UsageError with everything that is wrong in it, each with its path there."""
 
     def check(limits: Expectations) -> list[tuple[str, str]]:
         return [*check_words(limits, "expect", catalogue), *_check_limits(limits, catalogue)]
 
-    limits = read_model(path, "file of expectations", Expectations, check)
+    limits = read_expectations(path, check)
     named = [word for table in limits.expect for word in table.transports if word.startswith("mpi@")]
 
     def whole(table: Expectation) -> Expectation:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hockney.cli.clashes import refuse_clashes
-from hockney.cli.common import command, complete, duration_option, file_option, quiet_option
+from hockney.cli.common import command, complete, dry_run_option, duration_option, file_option, quiet_option
 from hockney.cli.junit import junit_error, markdown_error, reported, write_junit, write_markdown
 from hockney.errors import ExitCode
 from hockney.render.json import print_json
@@ -44,6 +44,7 @@ from hockney.units import parse_increase
 @file_option("--junit", help="Also write a JUnit file.")
 @file_option("--markdown", help="Also write the verdicts as Markdown: a table, the worst first.")
 @quiet_option
+@dry_run_option
 def check(
     reference: str | None,
     baseline: str | None,
@@ -54,6 +55,7 @@ def check(
     junit: Path | None,
     markdown: Path | None,
     quiet: bool,
+    dry_run: bool,
     *,
     as_json: bool,
     store: Path | None,
@@ -70,9 +72,14 @@ def check(
         reported("--junit", junit, junit_error, needed),
         reported("--markdown", markdown, markdown_error, [*needed, *([junit] if junit else [])]),
     ):
-        from hockney.cli.verdicts import check_baseline, check_expectations
+        from hockney.cli.measuring import show_plan
+        from hockney.cli.progress import VerdictDisplay
+        from hockney.cli.verdicts import check_baseline, check_expectations, plan_of_check
 
         refuse_clashes(click.get_current_context(), as_json=as_json)
+        if dry_run:
+            goal = "" if expect else VerdictDisplay.goal
+            return show_plan(plan_of_check(expect, baseline, time_s, store), as_json=as_json, goal=goal)
         if expect is not None:
             report = check_expectations(expect, reference, time_s, store, quiet=quiet)
         else:

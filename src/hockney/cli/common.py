@@ -189,6 +189,7 @@ label_option = functools.partial(
     click.option, "-l", "--label", type=parse_label, metavar="NAME", help="A name for this run."
 )
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print no progress, only the result.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show the plan and the time it needs; measure nothing.")
 model_option = functools.partial(click.option, "--machine", metavar="MODEL", shell_complete=complete("model"))
 transport_option = functools.partial(
     click.option, "-t", "--transport", metavar="NAME", shell_complete=complete("transport")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli.common import Function, command, complete, together
+from hockney.cli.common import Function, command, complete, quiet_option, together
 from hockney.cli.run import run
 from hockney.errors import ExitCode, HockneyError, UsageError
 from hockney.model import NOT_MEASURED, PointStatus, RunStatus
@@ -76,6 +76,7 @@ def interleave_options(function: Function) -> Function:
     help="Report only differences larger than this. [default: 0; interleaved 1%]",
 )
 @interleave_options
+@quiet_option
 def compare(
     base: str | None,
     new: str | None,
@@ -85,6 +86,7 @@ def compare(
     as_json: bool,
     store: Path | None,
     interleave: bool,
+    quiet: bool,
     **options: Any,
 ) -> int:
     """Compare two runs: which series became faster or slower.
@@ -100,7 +102,7 @@ def compare(
         raise UsageError("name two runs, BASE and NEW, or with --interleave one pattern or suite to measure")
     is_whole = True
     if new is None:
-        base, new, is_whole = _measure_interleaved(base, options, margin, store)
+        base, new, is_whole = _measure_interleaved(base, options, margin, store, quiet=quiet)
     with Store.open(store, readonly=True) as results:
         runs = results.find_run(base), results.find_run(new)
         comparison = compare_runs(results, *runs, margin=0.0 if margin is None else 1 + margin)
@@ -112,7 +114,7 @@ def compare(
 
 
 def _measure_interleaved(
-    what: str, given: dict[str, Any], margin: float | None, store: Path | None
+    what: str, given: dict[str, Any], margin: float | None, store: Path | None, *, quiet: bool
 ) -> tuple[str, str, bool]:
     """Measure both variants; returns the numbers of their runs, and whether both measured all.
 
@@ -151,7 +153,7 @@ def _measure_interleaved(
     if is_open and can_race(variants):
         variants = [replace(each, plan=each.plan.within(launches=VALUES_MIN)) for each in variants]
         decide, make_display = until_verdicts(MARGIN_OF_PAIRS if margin is None else 1 + margin), VerdictDisplay
-    with measuring("compare", store, catalogue, make_display=make_display) as lab:
+    with measuring("compare", store, catalogue, quiet=quiet, make_display=make_display) as lab:
         for variant in variants:
             _name_unknown_variables(variant, catalogue)
         outcomes = measure(variants, lab, decide=decide)

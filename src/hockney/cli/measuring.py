@@ -18,7 +18,7 @@ from hockney.cli.report import form_of, write_report
 from hockney.cli.show import run_as_json
 from hockney.errors import ExitCode, UsageError
 from hockney.measure import run as running
-from hockney.measure.plan import planned, refuse_empty
+from hockney.measure.plan import Plan, planned, refuse_empty
 from hockney.measure.recorder import Lab, RunOutcome
 from hockney.model import PointStatus, RunStatus
 from hockney.render.json import print_json
@@ -86,9 +86,8 @@ def resume_and_show(reference: str, output: OutputOptions) -> int:
         return _show(running.resume(reference, lab), lab, output)
 
 
-def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
-    """Print the plan; nothing is started or stored. Returns the exit code. Raises UsageError for an empty plan."""
-    plan, _ = planned(suite, asked)
+def show_plan(plan: Plan, *, as_json: bool, goal: str = "") -> int:
+    """Print a plan; nothing is started or stored. Returns the exit code. Raises UsageError for an empty one."""
     refuse_empty(plan)
     if as_json:
         document = {
@@ -101,7 +100,7 @@ def show_plan(suite: Suite, asked: RunOptions, *, as_json: bool) -> int:
         }
         print_json("run", document)
     else:
-        show(plan_document(plan))
+        show(plan_document(plan, goal))
     return ExitCode.DONE
 
 

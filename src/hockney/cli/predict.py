@@ -15,6 +15,7 @@ from hockney.cli.common import (
     model_option,
     names,
     point_options,
+    quiet_option,
     refuse_output,
     transports_option,
 )
@@ -58,6 +59,7 @@ hockney predict alltoall --machine gpmimd -n 16 --bytes 1K --sensitivity --toler
 @click.option("--validate", is_flag=True, help="Compare with points that no fit uses; without --from, measure them.")
 @duration_option("--time", "time_s", help="Time for intervals, or measuring with --validate. [default: 1m; 6m]")
 @file_option("--write", help="Also write the changed model to FILE, for --machine.")
+@quiet_option
 def predict(
     *,
     as_json: bool,
@@ -72,12 +74,13 @@ def predict(
     validate: bool,
     time_s: float | None,
     write: Path | None,
+    quiet: bool,
     **words: Any,
 ) -> int:
     """Predict times of a suite or some patterns on a machine fitted to a run, or on a model.
 
-    Nothing is measured or stored: the patterns run in virtual time, on a fitted machine 20 times more for intervals.
-    NAME is L, o_s, o_r, g, G, bandwidth, link.bandwidth, compute, or a key of the model as docs/machines.md has it.
+    Nothing is measured: patterns run in virtual time, for intervals 20 times more. NAME is L, o_s, o_r, g, G,
+    bandwidth, link.bandwidth, compute, or a key of the model (docs/machines.md).
     """
     from hockney.analysis.predict.change import changed, parse_change
     from hockney.cli.predicted import on_fits, on_machine, predicted, show_validation
@@ -90,7 +93,7 @@ def predict(
     wanted = [parse_change(word) for word in changes]
     named = names("--transport", transport)
     if validate:
-        return show_validation(store, reference, named, time_s, as_json=as_json)
+        return show_validation(store, reference, named, time_s, as_json=as_json, quiet=quiet)
     if write is not None:
         refuse_output("--write", write, [] if machine is None else [Path(machine)])
         if write.suffix != ".toml":
@@ -104,7 +107,7 @@ def predict(
     if len(cases) > 1 and (write is not None or as_json):
         option, known = "--json" if as_json else "--write", ", ".join(case.model.name for case in cases)
         raise UsageError(f"{option} is for one transport: add -t with one of {known}")
-    asked = {"sensitivity": sensitivity, "tolerance": tolerance, "as_json": as_json}
+    asked = {"sensitivity": sensitivity, "tolerance": tolerance, "as_json": as_json, "quiet": quiet}
     draws_s = (60.0 if time_s is None else time_s) / len(cases)
     done = [predicted(case, wanted, **asked, draws_s=draws_s) for case in cases]
     if write is not None:

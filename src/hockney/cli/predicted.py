@@ -126,7 +126,14 @@ def _on_fit(suite: Suite, fit: Fit, words: Mapping[str, Any], checked: Validatio
 
 
 def predicted(
-    case: Case, changes: Sequence[Change], *, sensitivity: bool, tolerance: bool, as_json: bool, draws_s: float
+    case: Case,
+    changes: Sequence[Change],
+    *,
+    sensitivity: bool,
+    tolerance: bool,
+    as_json: bool,
+    quiet: bool,
+    draws_s: float,
 ) -> Predicted:
     """The times of a case, and the requested analyses; without intervals, if draws_s is too short for them.
 
@@ -141,7 +148,7 @@ def predicted(
     times_on: Callable[..., ModelTimes] = times_of
     if deadline_ns is not None:
         times_on = functools.partial(search_on_models, deadline_ns=deadline_ns, changes=changes)
-    with contextlib.closing(ProgressDisplay()) as display:
+    with contextlib.closing(ProgressDisplay(quiet=quiet)) as display:
         if fit is not None and not as_json:
             display.say(f"Predicting {counted(len(plan.points), 'point')} on {case.model.name}, {fit.title}.")
         tick_of = display.simulating
@@ -166,28 +173,34 @@ def predicted(
 
 
 def show_validation(
-    store: Path | None, reference: str | None, transports: Sequence[str], time_s: float | None, *, as_json: bool
+    store: Path | None,
+    reference: str | None,
+    transports: Sequence[str],
+    time_s: float | None,
+    *,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Validate a stored run, or without one measure it first; returns the exit code. Raises UsageError, StoreError."""
     if reference is not None:
         if time_s is not None:
             raise UsageError("--validate --from measures nothing: leave out --time")
         with open_results(store) as results:
-            return _show(results.run(reference), transports, as_json=as_json)
+            return _show(results.run(reference), transports, as_json=as_json, quiet=quiet)
     # The basic figures and the points that check a fit, in one suite: both then see the same machine.
     basics, checks = load_suite("basics"), load_suite("validate")
     both = {"series": (*basics.series, *checks.series), "time_s": basics.time_s + checks.time_s}
     suite = checks.model_copy(update=both)
     asked = RunOptions(tuple(transports), limits=suite.limits(time_s=time_s))
     plan, catalogue = planned(suite, asked)
-    with measuring("predict", store, catalogue) as lab:
+    with measuring("predict", store, catalogue, quiet=quiet) as lab:
         outcome = running.measure(plan, lab)
-        return _show(Run(lab.store, outcome.run_id), (), as_json=as_json)
+        return _show(Run(lab.store, outcome.run_id), (), as_json=as_json, quiet=quiet)
 
 
-def _show(run: Run, transports: Sequence[str], *, as_json: bool) -> int:
+def _show(run: Run, transports: Sequence[str], *, as_json: bool, quiet: bool) -> int:
     fits = [fit_to_check(run, name) for name in transports_of(run, transports)]
-    with contextlib.closing(ProgressDisplay()) as display:
+    with contextlib.closing(ProgressDisplay(quiet=quiet)) as display:
         done = [
             validate(run, fit, tick=display.simulating(fit.transport, len(fit.figures.others)))
             for fit in fits

@@ -218,5 +218,6 @@ class VerdictDisplay(ProgressDisplay):
 def progress_text(progress: Progress) -> str:
     """The round, the points that have ended, and the least and the most time that the others may take."""
     least, most = (format_duration_s(seconds) for seconds in (progress.left_s, progress.left_most_s))
-    left = f"about {most}" if least == most else f"at least {least}, at most {most}"
+    few = f"at least {least}, " if progress.left_s else ""
+    left = f"about {most}" if least == most else f"{few}at most {most}"
     return f"round {progress.round}, {progress.finished} of {counted(progress.points, 'point')} done, {left} to go"

@@ -11,6 +11,7 @@ from hockney.cli.common import (
     command,
     complete,
     count_of,
+    dry_run_option,
     duration_option,
     file_option,
     label_option,
@@ -58,7 +59,7 @@ from hockney.units import LAUNCHES_MAX, parse_fraction
 )
 @file_option("--csv", help="Also write the figures to FILE, like `hockney export --csv`.")
 @quiet_option
-@click.option("--dry-run", is_flag=True, help="Show the plan and the time it needs; measure nothing.")
+@dry_run_option
 def run(
     *,
     as_json: bool,
@@ -74,6 +75,7 @@ def run(
     """Measure a suite or some patterns."""
     from hockney.cli.measuring import OutputOptions, measure_and_show, resume_and_show, show_plan
     from hockney.cli.run_options import find_suite, read_limits, read_options
+    from hockney.measure.plan import planned
 
     output = OutputOptions("run", store, as_json, quiet, csv)
     if resume is not None:
@@ -82,5 +84,5 @@ def run(
     suite = find_suite(",".join(what), on_hosts=bool(asked.placement.hosts) and asked.background is None)
     asked = replace(asked, limits=read_limits(suite, words))
     if dry_run:
-        return show_plan(suite, asked, as_json=as_json)
+        return show_plan(planned(suite, asked)[0], as_json=as_json)
     return measure_and_show(suite, asked, output, label=label)

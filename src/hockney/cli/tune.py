@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from hockney.measure.tune import Contest, Tuned
 
 
+def _refuse_hosts(*given: object) -> None:
+    if given[-1] is not None:
+        raise UsageError("tune races settings on this host alone; between hosts others win: leave out --hosts")
+
+
 @command(
     "tune",
     example="""hockney tune allreduce,bcast -t mpi@openmpi -n 4,8,16 --bytes 8:1M --time 20m --write rules.conf
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
 @point_options
 @duration_option("--time", "time_s", help="Time for the race and the proof. [default: 10m for each pattern]")
 @limit_option(help="Time limit of one measurement. [default: 20s to 60s]")
+@click.option("--hosts", hidden=True, expose_value=False, callback=_refuse_hosts)
 @file_option("--write", "output", help="Write the rules that are proved faster to FILE.")
 @quiet_option
 @click.option("--resume", is_flag=True, help="Go on with the last tune of these settings, if it was stopped.")

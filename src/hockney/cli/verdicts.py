@@ -11,15 +11,24 @@ from typing import Any
 
 from hockney.analysis.compare import Comparison, SeriesChange, Verdict
 from hockney.analysis.compare.values import VARIABLE
-from hockney.analysis.expect import Judged, LimitReason, Outcome, judge_expectations, load_expectations
+from hockney.analysis.expect import (
+    Expectations,
+    Judged,
+    LimitReason,
+    Outcome,
+    judge_expectations,
+    load_expectations,
+    read_expectations,
+)
 from hockney.analysis.health.faults import weak_hosts
-from hockney.analysis.host_series import series_of
+from hockney.analysis.host_series import SUITE, series_of
 from hockney.cli.junit import JUnitCase, JUnitReport
 from hockney.cli.measuring import measuring
 from hockney.cli.progress import VerdictDisplay
 from hockney.errors import ExitCode, UsageError
-from hockney.measure.check import PATIENCE_S, check
+from hockney.measure.check import PATIENCE_S, check, plan_of_baseline, plan_of_limits
 from hockney.measure.check import check_expectations as measure_expectations
+from hockney.measure.plan import Plan
 from hockney.model import Point
 from hockney.report.changes import change_percent
 from hockney.report.document import Sentence
@@ -38,10 +47,11 @@ from hockney.report.documents.runs import no_baseline
 from hockney.report.words import cell_text
 from hockney.results.export import figure_json
 from hockney.results.runs import Run, open_results
+from hockney.results.store import Store
 from hockney.stats.figures import ONE_LAUNCH
 from hockney.stats.states import CONTENTION
 from hockney.units import counted, format_bytes, format_ns, format_rate, ordinal
-from hockney.worker.catalogue import load
+from hockney.worker.catalogue import Catalogue, load
 
 _JUNIT_KINDS = {Verdict.SLOWER: "failure", Verdict.INCONCLUSIVE: "skipped"}
 
@@ -59,19 +69,33 @@ def check_baseline(
 ) -> JUnitReport:
     """Measure the plan of a run again and compare; None: of the accepted one. Raises UsageError for an unusable one."""
     with measuring("check", store, load(), create=False, quiet=quiet, make_display=VerdictDisplay) as lab:
-        if reference is None:
-            accepted = lab.store.accepted()
-            if accepted is None:
-                raise UsageError(f"{no_baseline()}; or name one with --baseline")
-            reference = str(accepted.id)
         comparison = check(
-            reference,
+            reference or _accepted(lab.store),
             lab,
             max_slowdown=0.05 if max_slowdown is None else max_slowdown,
             time_s=time_s,
             patience_s=PATIENCE_S if patience_s is None else patience_s,
         )
         return report_of(comparison, _sampled_s(Run(lab.store, comparison.new)))
+
+
+def _accepted(store: Store) -> str:
+    accepted = store.accepted()
+    if accepted is None:
+        raise UsageError(f"{no_baseline()}; or name one with --baseline")
+    return str(accepted.id)
+
+
+def plan_of_check(path: Path | None, reference: str | None, time_s: float | None, store: Path | None) -> Plan:
+    """What a check of limits, or else against a baseline, would measure. Raises UsageError."""
+    if path is not None:
+        return plan_of_limits(*_limits_of(path, is_measured=True), time_s)
+    with Store.open(store, readonly=True) as results:
+        base_id = results.find_run(reference or _accepted(results))
+        if results.run(base_id).info.suite == SUITE:
+            raise UsageError(f"run {base_id} is of hosts, whose pairs are chosen as it measures: leave out --dry-run")
+        plan = plan_of_baseline(results, base_id, load())
+    return plan if time_s is None else plan.within(time_s=time_s)
 
 
 def _sampled_s(run: Run) -> dict[Point, float]:
@@ -174,18 +198,23 @@ def _case_name(point: Point) -> tuple[str, str]:
 # ---- limits in a file -----------------------------------------------------------------------------------------------
 
 
+def _limits_of(path: Path, *, is_measured: bool) -> tuple[Expectations, Catalogue]:
+    """The limits in a file. Raises UsageError: for mistakes of its form before workers are built."""
+    tables = read_expectations(path).expect
+    of_hosts = [number for number, table in enumerate(tables, start=1) if table.hosts]
+    if of_hosts and is_measured:
+        place = f"the {ordinal(of_hosts[0])} [[expect]] of {path}"
+        raise UsageError(f"{place} is for hosts: measure them with", argv=("hockney", "health", "--expect", str(path)))
+    catalogue = load()
+    return load_expectations(path, catalogue), catalogue
+
+
 def check_expectations(
     path: Path, reference: str | None, time_s: float | None, store: Path | None, *, quiet: bool = False
 ) -> JUnitReport:
     """Check every limit of the file, in a stored run or in a new one. Raises UsageError."""
-    catalogue = load()
-    expectations = load_expectations(path, catalogue)
+    expectations, catalogue = _limits_of(path, is_measured=reference is None)
     if reference is None:
-        if of_hosts := [number for number, table in enumerate(expectations.expect, start=1) if table.hosts]:
-            place = f"the {ordinal(of_hosts[0])} [[expect]] of {path}"
-            raise UsageError(
-                f"{place} is for hosts: measure them with", argv=("hockney", "health", "--expect", str(path))
-            )
         with measuring("check", store, catalogue, quiet=quiet) as lab:
             run_id, judged = measure_expectations(expectations, lab, time_s=time_s)
             sampled_s = _sampled_s(Run(lab.store, run_id))

@@ -232,12 +232,18 @@ def plan_of_baseline(store: Store, base_id: int, catalogue: Catalogue) -> Plan:
     return replace(plan, skipped=(*plan.skipped, *useless)).within(more_launches=True)
 
 
+def plan_of_limits(expectations: Expectations, catalogue: Catalogue, time_s: float | None) -> Plan:
+    """The plan that measures series with limits."""
+    suite = expectations.suite()
+    return make_plan(suite, RunOptions(limits=suite.limits(time_s=time_s)), catalogue)
+
+
 def check_expectations(
     expectations: Expectations, lab: Lab, *, time_s: float | None = None
 ) -> tuple[int, list[Judged]]:
     """Measure series with limits, and once more those that may miss them; the run, and the outcome of each limit."""
-    suite, catalogue, store = expectations.suite(), lab.catalogue, lab.store
-    plan = make_plan(suite, RunOptions(limits=suite.limits(time_s=time_s)), catalogue)
+    catalogue, store = lab.catalogue, lab.store
+    plan = plan_of_limits(expectations, catalogue, time_s)
     run_id = _unless_stopped(running.measure(plan, lab))
     judged = judge_expectations(Run(store, run_id), expectations, catalogue)
     unkept = dict.fromkeys(limit.point for limit in judged if limit.point and limit.outcome is not Outcome.MET)

@@ -65,14 +65,17 @@ def long_messages_s(budget_s: float, launches: int) -> float:
     return max(3 * budget_s, 60.0 / launches)
 
 
-def first_rounds_s(points: Sequence[Point], launches: int, *, on_hosts: bool = False) -> float:
+def first_rounds_s(
+    points: Sequence[Point], launches: int, *, on_hosts: bool = False, start_s: float | None = None
+) -> float:
     """The time of the first round of every launch, which is made whole, except for long_messages_s, under any budget.
 
     Only for long messages are long repetitions known beforehand. Constants are from two virtual CPUs, and for ranks
-    that are not all on one of several hosts from a network of 1 Gbit/s.
+    that are not all on one of several hosts from a network of 1 Gbit/s. `start_s`: of a library's job, if it is known.
     """
     jobs = {(point.transport, point.ranks) for point in points}
-    starts_s = sum(0.2 + _RANK_START_S * max(0, ranks - 2) if "@" in transport else 0.02 for transport, ranks in jobs)
+    known_s = (start_s or 0.2 + _RANK_START_S * max(0, ranks - 2) if "@" in name else 0.02 for name, ranks in jobs)
+    starts_s = sum(known_s)
     points_s = sum(
         FIRST_POINT_S + _first_bytes_s(point, over_network=on_hosts and point.per_host != point.ranks)
         for point in points

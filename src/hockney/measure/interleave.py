@@ -95,15 +95,18 @@ def until_verdicts(margin: float) -> Decide:
     return decide
 
 
-def can_race(variants: Sequence[Variant]) -> bool:
+def can_race(variants: Sequence[Variant], start_s: float | None = None) -> bool:
     """Whether the time is enough for as many short launches as make any verdict certain, by an estimate."""
     series, limits = max(len(variant.plan.points) for variant in variants), variants[BASE].plan.limits
-    return race_s(variants, values_needed(max(1, series))) <= limits.time_s
+    return race_s(variants, values_needed(max(1, series)), start_s) <= limits.time_s
 
 
-def race_s(variants: Sequence[Variant], launches: int) -> float:
-    """How long this number of short launches of all takes, by an estimate: twice their first rounds."""
-    return 2 * sum(variant.plan.within(launches=launches).first_rounds_s() for variant in variants)
+def race_s(variants: Sequence[Variant], launches: int, start_s: float | None = None) -> float:
+    """How long this number of short launches of all takes, by an estimate: twice their first rounds.
+
+    `start_s`: of a library's job, if it is known.
+    """
+    return 2 * sum(variant.plan.within(launches=launches).first_rounds_s(start_s=start_s) for variant in variants)
 
 
 def _side(number: int) -> str:

@@ -65,9 +65,10 @@ class Plan:
         """Whether one measurement of a launch says all: on a model without noise, and of what a launch does once."""
         return point.traits.once or self.virtual.get(point.transport, False)
 
-    def first_rounds_s(self, points: Sequence[Point] = ()) -> float:
-        """The time of the first round of every launch, of all points or of these."""
-        return first_rounds_s(points or self.points, self.limits.launches, on_hosts=bool(self.placement.hosts))
+    def first_rounds_s(self, points: Sequence[Point] = (), start_s: float | None = None) -> float:
+        """The time of the first round of every launch, of all points or of these; see measure.estimate."""
+        on_hosts = bool(self.placement.hosts)
+        return first_rounds_s(points or self.points, self.limits.launches, on_hosts=on_hosts, start_s=start_s)
 
     def as_json(self) -> dict[str, Any]:
         """Everything but the suite and the points, which the store keeps by themselves."""

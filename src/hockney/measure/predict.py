@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
+from hockney.analysis.finding import load_of
 from hockney.analysis.predict.fit import Fit, fit_machine
 from hockney.machine.files import parse_cpus
 from hockney.measure.point_work import PointFailed, batch_ns, measure_exactly, most_repetitions
@@ -164,13 +165,17 @@ class Checked:
 
 @dataclass(frozen=True)
 class Validation:
-    """The points of a transport of a run in one machine state (None: in all), and why others could not be predicted."""
+    """The points of a transport of a run in one machine state (None: in all), and why others could not be predicted.
+
+    `is_busy`: other programs used the machine, so the errors are not those of the model alone.
+    """
 
     run: int
     transport: str
     state: str | None
     rows: Sequence[Checked]
     missing: Mapping[Point, str]
+    is_busy: bool = False
 
     @property
     def median_error(self) -> float | None:
@@ -243,12 +248,16 @@ def validate(run: Run, fit: Fit, *, tick: Tick = lambda: None) -> Validation:
         times = times_of(points, {fit.transport: model_of(fit, points, cpus)}, tick=tick)
         rows += [Checked(point, time_ns, fit.figures.others[point]) for point, time_ns in times.time_ns.items()]
         missing |= times.failed
-    return Validation(run.id, fit.transport, fit.figures.state, rows, missing)
+    return Validation(run.id, fit.transport, fit.figures.state, rows, missing, load_of(run.warnings) is not None)
 
 
 def newest_validation(results: Results, transport: str) -> Validation | None:
-    """That of the newest run which measured the suite validate on a transport; None without one. Raises as times_of."""
-    runs = (results.run(summary.id) for summary in reversed(results.runs()) if summary.suite == "validate")
+    """That of the newest run which measured the suite validate on a transport; None without one. Raises as times_of.
+
+    One of a busy machine counts only without another.
+    """
+    runs = [results.run(summary.id) for summary in reversed(results.runs()) if summary.suite == "validate"]
+    runs.sort(key=lambda run: load_of(run.warnings) is not None)
     fits = ((run, fit_to_check(run, transport)) for run in runs)
     done = (validate(run, fit) for run, fit in fits if isinstance(fit, Fit))
     return next((validation for validation in done if validation.rows), None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import FrameType
@@ -98,6 +100,7 @@ class Recorder:
         self.store = store
         self.run_id = run_id
         self.launches_left = 0  # after the one under way
+        self.end_s = -math.inf  # until when launches may be added, of time.monotonic()
         self.statuses: dict[Point, PointStatus] = {}
         self.tally = Tally()
         self.lost_hosts: dict[str, str] = {}  # that no longer answer, with the cause
@@ -129,6 +132,7 @@ class Recorder:
             seconds + self.launches_left * (progress.elapsed_s + seconds)
             for seconds in (progress.left_s, progress.left_most_s)
         )
+        most_s = max(most_s, self.end_s - time.monotonic())
         self.display.progressed(replace(progress, left_s=left_s, left_most_s=most_s))
 
     def points_added(self, points: Sequence[Point]) -> None:

@@ -7,6 +7,7 @@ A run has one side; variants that are measured in alternation (interleave.py) ar
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import random
 import time
@@ -321,6 +322,7 @@ def _make_launches(sides: Sequence[Side], start: Start, make_sampler: MakeSample
                 up.callback(_note_others, sides, watch)
             for side in sides:
                 side.recorder.launches_left = left
+                side.recorder.end_s = end_s if limits.more_launches else -math.inf
                 up.enter_context(side.pool.launch(start.launch + index, start.seed + index))
             sampler = make_sampler(
                 part,

@@ -14,7 +14,9 @@ import os
 import re
 import secrets
 import shlex
+import statistics
 import tempfile
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -61,7 +63,8 @@ class Contest:
 
     `too_short`: of a pattern whose race had too few launches, how many there were, and how many it takes.
 
-    `id` is that of the tune, `stored` the runs of each step if it goes on.
+    `start_s`: how long a job's start takes, once it is tried. `id` is that of the tune, `stored` the runs of each step
+    if it goes on.
     """
 
     plan: Plan
@@ -71,6 +74,7 @@ class Contest:
     trees: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     left_out: dict[tuple[str, Choice], str] = field(default_factory=dict)
     too_short: dict[str, tuple[int, int]] = field(default_factory=dict)
+    start_s: float | None = None
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     stored: dict[str, list[int]] = field(default_factory=dict)
 
@@ -156,7 +160,12 @@ class Contest:
         races = {name: self.variants(name, [{}] * len(self.running(name))) for name in self.choices}
         proof = [Variant(_with_sizes_between(self.plan).within(time_s=self.plan.limits.time_s * _PROOF))] * 2
         return [
-            Least(name, len(raced), interleave.race_s(raced, VALUES_MIN), is_enough=interleave.can_race(raced))
+            Least(
+                name,
+                len(raced),
+                interleave.race_s(raced, VALUES_MIN, self.start_s),
+                is_enough=interleave.can_race(raced, self.start_s),
+            )
             for name, raced in [*races.items(), ("the proof", proof)]
         ]
 
@@ -191,17 +200,24 @@ class Least:
 class Tuned:
     """The rules that are proved, and the proof of all that won; None where none did.
 
-    `references`: as rules, where one is certainly faster than the library's best choice.
+    `references`: as rules, where one is certainly faster than the library's best choice. `won`: the rules of the proof.
     """
 
     rules: list[Rule]
     proof: Comparison | None = None
     references: Sequence[Rule] = ()
+    won: Sequence[Rule] = ()
 
     @property
     def slower(self) -> int:
         """How many points the proof shows slower."""
         return self.proof.counts[Verdict.SLOWER] if self.proof is not None else 0
+
+    @property
+    def slower_without_rule(self) -> int:
+        """How many of these keep the default, so that the file itself costs their time."""
+        slower = [each.point for each in self.proof.changes if each.verdict is Verdict.SLOWER] if self.proof else []
+        return sum(not any(rule.holds_for(point) for rule in self.won) for point in slower)
 
     @property
     def undecided(self) -> int:
@@ -269,18 +285,23 @@ def tune(contest: Contest, lab: Lab, *, resume: bool = False) -> Tuned:
         sides = Variant(plan, label=TUNE), Variant(plan, environment, TUNE)
         runs = contest.measure(sides, lab, interleave.until_verdicts(HIDDEN), "proof", rules)
     proof = compare_runs(lab.store, *runs, margin=HIDDEN)
-    return Tuned(proved(rules, proof.changes), proof, references)
+    return Tuned(proved(rules, proof.changes), proof, references, rules)
 
 
 def _leave_out(contest: Contest) -> None:
     """Try each choice once, with the payload checked, at the most ranks and bytes, and whether rules are followed."""
+    took_s: list[float] = []
     for pattern, choices in contest.choices.items():
         point = contest.hardest(pattern)
         for choice in choices:
+            begin_s = time.monotonic()
             with working.get()(f"trying {pattern}: {choice.name}"):
                 why = _fault(contest, point, choice)
             if why:
                 contest.left_out[pattern, choice] = why
+            else:
+                took_s.append(time.monotonic() - begin_s)
+                contest.start_s = statistics.median(took_s)
         running = contest.running(pattern)
         if not running:
             raise HockneyError(f"every choice for {pattern} fails, the first: {contest.left_out[pattern, choices[0]]}")

@@ -36,11 +36,11 @@ def table_lines(table: Table, style: Style, *, fits: bool, heading: Callable[[],
     natural = [max(len(column.title), length) for column, length in zip(columns, longest, strict=True)]
     if fits and table.narrow and _total(range(len(columns)), natural) > line_width():
         return table_lines(replace(table, rows=table.narrow, narrow=()), style, fits=fits, heading=heading)
-    by_column = zip(columns, zip(*printed, strict=True), strict=True)
-    words = [max(map(_longest_word, texts)) if column.right else 0 for column, texts in by_column]  # figures stay whole
+    spans = [max(map(_longest_word, texts)) for texts in zip(*printed, strict=True)]
+    words = [span if column.right else 0 for column, span in zip(columns, spans, strict=True)]  # figures stay whole
     parts, least = [list(range(len(columns)))], natural
     if fits:
-        least = [_least_width(column, length) for column, length in zip(columns, longest, strict=True)]
+        least = list(map(_least_width, columns, longest, spans))
         parts = split_columns(columns, least, line_width())
     lines: list[str] = []
     for number, part in enumerate(parts):
@@ -58,10 +58,11 @@ def _longest_word(text: str) -> int:
     return max((text_width(word) for word in whole(text).split(" ")), default=0)
 
 
-def _least_width(column: Column, longest: int) -> int:
-    """The least width of a column: titles and sentences are broken between words."""
-    longest_word = max(map(len, whole(column.title).split(" ")))
-    return max(longest_word, min(_WRAP_MIN, longest) if column.wrap else longest)
+def _least_width(column: Column, longest: int, longest_word: int) -> int:
+    """The least width of a column: titles and sentences are broken between words, a third of the line stays whole."""
+    of_title = max(map(len, whole(column.title).split(" ")))
+    least = max(min(_WRAP_MIN, longest), min(longest_word, line_width() // 3))
+    return max(of_title, least if column.wrap else longest)
 
 
 def split_columns(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[list[int]]:

@@ -3,7 +3,7 @@
 Student's t after Yuen and Welch on the logarithms of launch medians. From five launches on, the lowest and the highest
 fifth are trimmed: one bad launch neither moves the ratio nor widens its interval much. From three series on, no
 variance is below the series' usual one, because variances of few launches are sometimes small by luck. Holm's
-correction keeps the probability that any series differs by chance at 5 %.
+correction keeps the probability that any unchanged series differs by chance at 5 %; a margin is for each by itself.
 
 Sources: K. K. Yuen, The Two-Sample Trimmed t for Unequal Population Variances, Biometrika 61, 1974; G. K. Smyth, Linear
 Models and Empirical Bayes Methods, Stat. Appl. Genet. Mol. Biol. 3, 2004 (variances borrowed among series); S. Holm, A
@@ -60,8 +60,9 @@ def can_decide(n_base: int, n_new: int) -> bool:
 def shifts(pairs: Sequence[Pair], margin: float = 1.0, share: float = 1.0) -> list[tuple[Shift, float | None]]:
     """The shift of each series between positive times, one or more on each side, and its chance.
 
-    The chance is the probability that chance alone makes any of the series differ beyond `margin`, up or down, as much
-    as this one; None with too few launches. Each interval has 95 % by itself.
+    The chance is the larger of two probabilities: that chance alone makes any of the series differ, up or down, as much
+    as this one; and that it makes this one differ so much if it is at the `margin`. None with too few launches. Each
+    interval has 95 % by itself.
 
     `share`: of a look at launches that go on, its part of the 5 % of all looks. The chance is then that of all looks,
     and so is the interval's, which is wider.
@@ -79,9 +80,12 @@ def shifts(pairs: Sequence[Pair], margin: float = 1.0, share: float = 1.0) -> li
     freedom = variance**2 / np.maximum(parts, variance**2 / 1e6)
     error = np.sqrt(variance)
     widths = stdtrit(freedom, 1 - share * (1 - CONFIDENCE) / 2) * error
-    beyond = np.maximum(np.abs(ratios) - math.log(margin), 0.0) / error
+    own, changed = (
+        2 * stdtr(freedom, -np.maximum(np.abs(ratios) - math.log(limit), 0.0) / error)[decided]
+        for limit in (margin, 1.0)
+    )
     chances = np.ones(len(pairs))
-    chances[decided] = np.minimum(holm(2 * stdtr(freedom[decided], -beyond[decided])) / share, 1.0)
+    chances[decided] = np.minimum(np.maximum(own, holm(changed)) / share, 1.0)
     ends = (np.exp(values).tolist() for values in (ratios, ratios - widths, ratios + widths))
     return [
         (Shift(ratio, low, high, CONFIDENCE, *sizes), chance)

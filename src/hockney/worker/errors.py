@@ -39,11 +39,11 @@ class CompileFailed(BuildError):
 
 
 class CacheUnusable(BuildError):
-    """The folder for built workers can't be used; the text names it and the remedy."""
+    """A folder for what is built can't be used; the text names it and the remedy."""
 
     def __init__(self, folder: Path, reason: str, remedy: str = "") -> None:
         remedy += "let XDG_CACHE_HOME name a folder that only you can write"
-        super().__init__(f"cannot keep built workers in {folder}: {reason}", remedy)
+        super().__init__(f"cannot keep builds in {folder}: {reason}", remedy)
 
 
 class LaunchFailed(WorkerError):

@@ -354,13 +354,19 @@ class Alltoall(_Sourced):
     own_per_byte_ns: Ns
 
 
+def _passes_time(cost: Cost) -> Cost:
+    if cost.fixed_ns < 1:
+        raise ValueError("a call that moves nothing takes 1 ns or more: else ranks that repeat it would never end")
+    return cost
+
+
 class StreamCosts(_Sourced):
     """Costs of a byte stream between two ranks."""
 
     buffer_bytes: Positive
     write: Costs
     read: Costs
-    poll: Costs
+    poll: Annotated[Costs, AfterValidator(_passes_time)]
     drain: Costs
     ack: Costs
 

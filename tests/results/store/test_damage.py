@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.builders import run_sql
+from tests.builders import run_sql, set_columns
 from tests.cli.support import fill
 from tests.matrix import matrix
 
@@ -152,6 +152,22 @@ def test_facts_of_wrong_types_are_damage(
     path = Path(shutil.copy(whole, tmp_path / "edited.db"))
     run_sql(path, f"UPDATE run SET facts = '{facts}' WHERE id = 2")
     assert {code for code, _ in outcomes(path, capsys, facts).values()} == {2, 3}
+
+
+@pytest.mark.parametrize("facts", [
+    *("[]", "7", '{"cpu": 3}', '{"transports": {"shm": 1}}', '{"hosts": [1]}', '{"environment": {"UCX_TLS": 1}}'),
+    *('{"traits": {"patterns": {"pingpong": 3}}}', '{"accepted": 5}', '{"topology": {"caches": ["x"]}}'),
+])  # fmt: skip
+def test_facts_of_wrong_types_with_their_checksum_are_damage(
+    facts: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As another program, or another version, may have stored them."""
+    path = Path(shutil.copy(whole, tmp_path / "edited.db"))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        set_columns(db, "run", "facts = ?", facts)
+    known = outcomes(path, capsys, facts)
+    assert {code for words, (code, _) in known.items() if words[0] != "runs"} == {2}
+    assert known["runs", "--json"][0] == 0
 
 
 def test_a_damaged_row_is_never_written_to(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

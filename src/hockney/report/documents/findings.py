@@ -159,10 +159,11 @@ def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterat
     yield from _oddities(explanation) if explanation.oddities else ()
 
 
-def _head(explanation: Explanation, groups: Iterable[Sequence[Finding]]) -> Title:
+def _head(explanation: Explanation, groups: Sequence[Sequence[Finding]]) -> Title:
     """The heading with the number of findings; load of the machine is a reason for their absence."""
     state, count = _main_state(explanation), sum(group[0].code != "busy machine" for group in groups)
-    text = f"{explanation.subject}: {counted(count, 'finding') if count else 'no findings'}"
+    none = "no findings but a busy machine" if groups else "no findings"
+    text = f"{explanation.subject}: {counted(count, 'finding') if count else none}"
     return Title(f"{text}, state {state}" if state else text)
 
 

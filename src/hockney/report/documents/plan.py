@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from hockney.measure.plan import Plan
 
 
-def plan_document(plan: Plan) -> Iterator[Block]:
-    """Nothing of it was started or stored."""
+def plan_document(plan: Plan, goal: str = "") -> Iterator[Block]:
+    """Nothing of it was started or stored. `goal`: what ends it, by default that its points are known."""
     transports = counted(len({point.transport for point in plan.points}), "transport")
     yield Title(f"{plan.suite}: {counted(len(plan.points), 'point')} on {transports}")
     columns = [Column(name, wrap=True) for name in ("what", "transport", "sizes")]
@@ -35,7 +35,7 @@ def plan_document(plan: Plan) -> Iterator[Block]:
     limits, first_s = plan.limits, plan.first_rounds_s()
     yield Sentence()
     yield Text(
-        f"Ends when every point is known to {percent_digits(limits.precision)} %, after about "
+        f"Ends when {goal or f'every point is known to {percent_digits(limits.precision)} %'}, after about "
         f"{format_duration_s(max(limits.time_s, first_s))} at the latest: "
         f"{counted(limits.launches, 'launch', 'launches')}{' or more' * limits.more_launches}, whose first rounds take "
         f"about {format_duration_s(first_s)}. Nothing was started or stored."

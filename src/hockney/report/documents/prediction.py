@@ -73,7 +73,8 @@ def _error_text(checked: Validation) -> str:
     worst = (1 / max(1e-9, min(ratios)), max(ratios))
     fast, slow = (f"{ratio:.1f} times" if ratio >= 1.5 else f"{max(0.0, ratio - 1):.0%}" for ratio in worst)
     most = f"up to {fast} too fast and {slow} too slow"
-    return f"{checked.median_error:.0%} in the median, {most} on {checked.transport} (run {checked.run})"
+    run = f"run {checked.run}{', on a busy machine' if checked.is_busy else ''}"
+    return f"{checked.median_error:.0%} in the median, {most} on {checked.transport} ({run})"
 
 
 def _case(predicted: Predicted) -> Iterator[Block]:

@@ -89,6 +89,8 @@ def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Itera
         yield from comparison_document(tuned.proof, everything=False)
         text = f"{proof_text(tuned)}{'' if tuned.rules else '; no rule is confirmed'}"
         yield Sentence(f"{text[0].upper()}{text[1:]}{': nothing is written' if tuned.slower else ''}.")
+        if unruled := tuned.slower_without_rule:
+            yield Sentence(f"{unruled} of the slower keep the default: reading the file costs their time.")
     if written is None and not tuned.slower:
         yield Sentence("Nothing is written: --write FILE writes rules that the proof confirms.")
     if written is not None:

@@ -151,6 +151,36 @@ def _fields(kind: type, row: Row) -> dict[str, Any]:
     return {field.name: row[field.name] for field in dataclasses.fields(kind)}
 
 
+# The kinds of what is read of facts: a list has items of one kind, "*" is each key. Anything may be None or not there.
+_FACTS: Mapping[str, Any] = {
+    **{name: {} for name in ("os", "cpu", "memory", "clock", "network", "limits", "surroundings", "software")},
+    **{name: [str] for name in ("transports", "sleeping")},
+    **{name: [{}] for name in ("hosts", ACCEPTED, VERDICT)},
+    "environment": {"*": str},
+    "models": {"*": {}},
+    "topology": {"caches": [{}], "nodes": [{}]},
+    "traits": {"*": {"*": {}}},
+}
+
+
+def has_facts(row: Row) -> bool:
+    """Whether the facts in the row of a run are of the kinds that this version reads: another may have stored it."""
+    return _is_like(json.loads(row["facts"]), _FACTS)
+
+
+def _is_like(value: Any, kind: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_is_like(each, kind[0]) for each in value)
+    if not isinstance(kind, Mapping):
+        return isinstance(value, kind)
+    of_each = kind.get("*")
+    return isinstance(value, dict) and all(
+        _is_like(each, kind.get(name, of_each)) for name, each in value.items() if name in kind or of_each is not None
+    )
+
+
 def run_values(info: RunInfo) -> dict[str, Any]:
     """The values by column."""
     return {**vars(info), "facts": pack(info.facts), "plan": pack(info.plan)}
@@ -184,7 +214,7 @@ def last_fact(row: Row, name: str) -> Mapping[str, Any] | None:
     """The last of a list in the facts of a run; None without one."""
     if f'"{name}"' not in row["facts"]:  # seldom: facts are long
         return None
-    known: Sequence[Mapping[str, Any]] = json.loads(row["facts"]).get(name) or [{}]
+    known: Sequence[Mapping[str, Any]] = (json.loads(row["facts"]).get(name) if has_facts(row) else None) or [{}]
     return known[-1] or None
 
 

@@ -276,7 +276,7 @@ class Store:
 
     def _run(self, run_id: int) -> rows.Row:
         for row, is_sound in self.tables.read("SELECT * FROM run WHERE id = ?", run_id):
-            if is_sound:
+            if is_sound and rows.has_facts(row):
                 return row
             text = f"results file {self.path}: run {run_id} is damaged; name another run, or restore the file"
             raise WrongStoreError(f"{text} from a copy")
