@@ -83,7 +83,7 @@ def test_a_cpu_with_a_new_name_is_another_machine_and_is_named(store: Path, told
     code, text, _ = told()
     assert code == 0
     named = "Ω-9 in here (8 runs) and Ω-9 Processor in here (10 runs)"
-    assert f"2 machines, each with series of its own: {named}." in " ".join(text.split())
+    assert f"2 machines, each with separate series: {named}." in " ".join(text.split())
 
 
 def test_few_runs_have_no_changes_yet(store: Path, told: Told) -> None:

@@ -324,7 +324,7 @@ def _intervals(plot: _Plot) -> Iterator[Mark]:
 
 
 def _labels(plot: _Plot) -> Iterator[Mark]:
-    """The names of the lines at the right: each beside the end of its line, moved apart; else in a list."""
+    """The names of the lines at the right: each at the end of its line, moved so that none overlap; else in a list."""
     at_ends, taken = plot.kind == "lines", _TOP - 4.0
     if len(plot.lines) == 1 and not at_ends:
         return

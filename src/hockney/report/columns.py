@@ -165,7 +165,7 @@ class SheetColumn:
         return shown + SHORT_MARK * value.is_short, bounds
 
     def best(self, values: Iterable[Value | None]) -> list[Value]:
-        """Those of its values that are the best, or not told apart from it; rough ones and those of fits never are."""
+        """Those of its values that are the best, or not distinguishable from it; never rough ones or those of fits."""
         known = [value for value in values if value is not None and not self.is_fitted]
         if not known:
             return []

@@ -12,7 +12,7 @@ SENDING = "send_ns"  # the counter of readouts: how long their sends took
 
 @dataclass(frozen=True)
 class Building:
-    """Figures of events beside their time; None: not counted, or no such role.
+    """Figures of events besides their time; None: not counted, or no such role.
 
     `events_per_s` is the rate that was reached on schedule, `kept` that rate over the one offered. `late`: the share of
     the events that started late, because as many as allowed were under way. `lost`: messages. `fairness` among

@@ -54,7 +54,7 @@ def test_no_transport_is_called_fastest_where_bounds_overlap(
     assert (words, short, long) == (CLASSES[0], f"{named} 100 ns at 8 B", "–")
     (card,) = (card for card in summary.cards if card.question == "Latency")
     place = ": MPI A and MPI B are equal within their intervals" if is_equal else " on MPI A"
-    few = ", which too few measurements tell apart"
+    few = ", with too few measurements to say which"
     place = place if measurements > 2 else place.replace(" are equal within their intervals", few)
     assert card.detail.startswith(f"8 B{place}, ")
     if measurements > 2:

@@ -367,7 +367,7 @@ def test_a_failure_of_something_else_is_named() -> None:
     assert [len(output.rows) for output in reading.outputs] == [4, 4]
     (note,) = reading.notes
     assert (
-        note == "line 7 says that the run failed: '[ 3420.1] mlx5_1: Create QP type 2 failed', but its output goes on"
+        note == "line 7 says that the run failed: '[ 3420.1] mlx5_1: Create QP type 2 failed', but its output continues"
     )
     assert (reading.rows, reading.rows_read) == (8, 8)
 

@@ -41,8 +41,8 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
     Detector("slower than its parts", "collectives and their parts", pattern_pairs.slower_than_parts, "guidelines"),
 )
-# What other programs on the CPUs may cause by themselves; where there were some, one finding stands for all of these,
-# but for what is `is_paired`: its factor is of measurements of the same rounds, in which both had the same load.
+# Findings that other programs on the CPUs may cause. Where such programs ran, one finding replaces all of these, except
+# those that are `is_paired`: their factor is of measurements of the same rounds, in which both sides had the same load.
 _OF_LOAD = frozenset(
     ("outliers", "bimodal", "slow size", "drift", "cache limit", "duplex limit", "slower than its parts")
 )

@@ -18,7 +18,7 @@ _MESSAGES = 100  # as long as the longest: what measuring all sizes takes
 
 
 def cache_limits(reading: Reading) -> list[Finding] | NotChecked:
-    """Find, for each cache, curves whose best rate beyond it is surely 10 % below the best rate within it.
+    """Find, for each cache, curves whose best rate beyond it is below the best rate within it by 10 % at least.
 
     Not of models, whose rates the caches of this machine do not decide.
     """

@@ -154,7 +154,7 @@ def slower_than_parts(reading: Reading) -> list[Finding] | NotChecked:
     is_busy = load_of(reading.warnings) is not None
     slower: dict[tuple[str, str, bool], list[_Made]] = {}
     for point in made:
-        if point.ratio.low > _SLOWER:  # beside a load, what is sure is not told with what is not
+        if point.ratio.low > _SLOWER:  # under load, certain and uncertain ones are separate findings
             slower.setdefault((point.curve.transport, point.curve.name, is_busy and point.is_sure), []).append(point)
     return [_finding(points, reading, is_paired=is_paired) for (*_, is_paired), points in slower.items()]
 

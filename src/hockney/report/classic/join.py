@@ -33,7 +33,7 @@ class Joiner:
         self.run = run
         specs = [figure.spec for figure in published(report) if figure.spec is not None]
         specs += [spec for text in _points_of(report) if (spec := parse(text)) is not None]
-        # A point without one of these options is of a pattern with its default; others make a column of their own.
+        # A point without one of these options is of a pattern with its default; others make a separate column.
         self._options = {
             pattern: {name for spec in specs if pattern in spec.patterns for name in spec.options}
             for pattern in {pattern for spec in specs for pattern in spec.patterns}
@@ -103,7 +103,7 @@ class Joiner:
 
 
 def _points_of(report: str) -> Iterable[str]:
-    """The points that conclusions name beside published figures."""
+    """The points that conclusions name next to published figures."""
     for spec in conclusions(report):
         yield from (where["point"] for where in spec.get("rows", {}).values() if "point" in where)
 
@@ -171,7 +171,7 @@ def _row(joiner: Joiner, benchmark: Benchmark, figure: Published, place: int) ->
     quantity = figure.quantities[place] if figure.quantities else ""
     unit = QUANTITIES[quantity].unit if quantity else figure.unit
     named = {**figure.at, "what": quantity or figure.metric.replace("_", " "), "system": figure.system}
-    # The report's number of words is printed beside the rate there.
+    # The report's number of words is printed next to the rate there.
     value = float(figure.at["words"]) if quantity == "N 1/2" else figure.value
     value = None if quantity == "ratio to the native library" else value
     modelled = figure.modelled[place] if place < len(figure.modelled) else None

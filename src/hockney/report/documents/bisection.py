@@ -70,7 +70,7 @@ def _blocks(found: Bisection, commit_of: CommitOf) -> Iterator[Block]:
             yield Sentence(
                 f"No commit by itself made it {slower}: {commit_of(last.new).short} seemed the first, but differs from "
                 f"the commit before it by {_ratio_text(last.ratio)} only, of {change}. Several commits may have a part "
-                "each, or a verdict was wrong; the same command begins anew."
+                "each, or a verdict was wrong; the same command starts again."
             )
         case Ending.BETWEEN if len(found.candidates) > 1:
             count, newest = len(found.candidates), commit_of(found.candidates[0]).short

@@ -122,7 +122,7 @@ def _machines(history: History) -> str:
         f"{cpu or 'unknown CPU'} in {(machine or 'unknown host')[:16]} ({counted(len(of_machine), 'run')})"
         for (cpu, machine), of_machine in runs.items()
     ]
-    return f"{len(named)} machines, each with series of its own: {listed(named)}." if len(named) > 1 else ""
+    return f"{len(named)} machines, each with separate series: {listed(named)}." if len(named) > 1 else ""
 
 
 def _states(history: History) -> str:

@@ -74,7 +74,7 @@ def _unended(rates: Sequence[SustainedRate], go_on: str) -> str:
 
 
 def _result(group: Sequence[SustainedRate]) -> str:
-    """The best of several searches; or why none found a rate, and the next step. "" for one that did, or goes on."""
+    """The best of several searches; or why none found a rate, and the next step. "" if it did, or has not ended."""
     highest_hz = max(rate.sustained_hz or 0 for rate in group)
     if not all(rate.is_over for rate in group):
         return ""

@@ -137,7 +137,7 @@ def _on(material: Material, best: Sequence[Candidate]) -> str:
     if len(best) == 1:
         return f" on {names}"
     if any(each.is_range for each in best):
-        return f": {names}, which too few measurements tell apart"
+        return f": {names}, with too few measurements to say which"
     return f": {names} are equal within their intervals"
 
 

@@ -1,7 +1,7 @@
 """iperf3: JSON (-J), and the events of --json-stream.
 
 Streams of TCP write blocks for some seconds; each interval is a measurement. The rate is that of all streams; the
-time that in which each of them writes a block. Both directions of --bidir are curves of their own. An interval
+time that in which each of them writes a block. Both directions of --bidir are separate curves. An interval
 shorter than half of the first is left out: the last one may hold a few blocks only. For datagrams the received bytes
 count, which iperf3 reports for the whole test only. Datagrams, parallel streams and both directions at once are
 separate patterns. (iperf 3.12; src/iperf_api.c.)

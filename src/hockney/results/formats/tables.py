@@ -79,8 +79,8 @@ class Scan:
                 self._fail("")
 
     def _settle(self) -> None:
-        """What sounded like a failure was none: the output goes on."""
-        self.notes += [f"{sentence}, but its output goes on" for sentence in self._suspects]
+        """What sounded like a failure was none: the output continues."""
+        self.notes += [f"{sentence}, but its output continues" for sentence in self._suspects]
         self._suspects = []
 
     def _close(self) -> None:

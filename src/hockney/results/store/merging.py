@@ -1,7 +1,7 @@
 """Copies the runs of another results file, each one whole and once.
 
-Each run is a transaction of its own, so that a program which measures into the store waits for one run at most. A copy
-that ends early has copied whole runs, and goes on when it is repeated.
+Each run is a separate transaction, so that a program which measures into the store waits for one run at most. A copy
+that ends early has copied whole runs, and continues when it is repeated.
 """
 
 from __future__ import annotations

@@ -143,9 +143,9 @@ class _Search:
         return Partition(tuple(begins[::-1]), (), tuple(outliers), value)
 
     def bounds_of(self, at: int) -> tuple[int, int]:
-        """The last size that is surely below a single switch, and the first surely above it, if `at` is its best start.
+        """The last size below a single switch, and the first above it, with 95 % confidence, if `at` is its best start.
 
-        The likelihood ratio excludes no size between, with 95 % confidence: 7.35 is the quantile of B. E. Hansen,
+        The likelihood ratio excludes no size between: 7.35 is the quantile of B. E. Hansen,
         Econometrica 68 (2000) 575-603, for any distribution of errors.
         """
         import numpy as np
