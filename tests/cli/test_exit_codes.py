@@ -154,6 +154,10 @@ def test_a_pattern_or_suite_as_command_is_answered_with_the_command_that_measure
         ("run pingpong -o window", "NAME=VALUE"),
         ("run funnel -t shm -o window=4", "funnel has no option 'window': it is of oneway, "),
         ("run pingpong -t shm -o window=4", "pingpong has no option 'window'"),
+        (
+            "run eventbuilder -t shm -o builders=8",
+            "eventbuilder has no option 'builders': all ranks but the manager and the senders build",
+        ),
         ("run pingpong -o windw=4", "known are source, target"),
         ("run pingpong -o source=1 -o target=1", "source and target must differ, but both are rank 1"),
         ("run pingpong -t ,", "--transport names nothing"),

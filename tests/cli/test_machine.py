@@ -27,14 +27,14 @@ switches = 1
 segment = [{ send_cpu = 100, latency = 1000, transfer = { per_byte_ns = 1 }, source = "made up" }]
 [class.boards]
 segment = [{ send_cpu = 100, latency = 3000, transfer = { per_byte_ns = 1 }, source = "made up" }]
-[variant.apart.placement]
+[variant.spread.placement]
 nodes = "0-3"
 second_half = "4-7"
 source = "made up"
 [[run]]
 pattern = "pairs"
 ranks = 2
-variants = ["apart"]
+variants = ["spread"]
 read_from = "made up"
 """
 SUITE = """
@@ -84,14 +84,14 @@ def test_a_suite_runs_on_a_model_with_the_variants_that_it_names(model: Path) ->
     assert times_us(model.parent) == {
         ("", "pingpong", 2, 0): pytest.approx(1.1),
         ("", "pingpong", 2, 1000): pytest.approx(2.1),
-        (":apart", "pairs", 2, 0): pytest.approx(0.1, abs=0.05),
+        (":spread", "pairs", 2, 0): pytest.approx(0.1, abs=0.05),
         ("", "pairs", 4, 0): pytest.approx(0.1, abs=0.05),
     }
     with open_results(model.parent / "r.db") as results:
         stored = results.run("last")
         reasons = {series.point.pattern: series.reason for series in stored.series if not series.measurements}
         facts = stored.facts["models"]
-        (apart,) = {launch.hosts for launch in stored.launches.values() if launch.transport.endswith(":apart")}
+        (spread,) = {launch.hosts for launch in stored.launches.values() if launch.transport.endswith(":spread")}
         assert {launch.bound for launch in stored.launches.values()} == {()}
         # The model file of the job is gone; the transport has its place.
         assert {launch.argv[launch.argv.index("--model") + 1] for launch in stored.launches.values()} == {
@@ -100,8 +100,8 @@ def test_a_suite_runs_on_a_model_with_the_variants_that_it_names(model: Path) ->
     assert str(reasons["pairs"]).startswith(f"the model {model} has 8 nodes, so ")
     assert "put and get" in str(reasons["put"])
     assert "memload" not in reasons
-    assert apart == ("node 0", "node 4")
-    assert {record["variant"] for record in facts.values()} == {"", "apart"}
+    assert spread == ("node 0", "node 4")
+    assert {record["variant"] for record in facts.values()} == {"", "spread"}
     assert facts[f"sim@{model}"]["parameters"][0] == ["topology.kind", "clos", "made up"]
 
 

@@ -180,20 +180,30 @@ def test_it_quotes_the_error_that_validate_found(
 def test_a_fitted_machine_is_extended_to_a_switch_that_loses(
     known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Twelve readouts that send to one builder at once overflow a port, and then wait for the timer of TCP."""
+    """Twelve readouts that send to one builder at once overflow its port, which is named."""
     words = ("predict", "eventbuilder", "-n", "14", "--bytes", "64K", "-o", "senders=12", "--store", str(known))
-    file, times_ns = tmp_path / "net.toml", {}
+    file, times_ns, ports = tmp_path / "net.toml", {}, {}
     for buffer in (65_536, 1 << 24):
         file.write_text(
             'topology = { kind = "switch", nodes = 14, source = "planned" }\n'
             'link = [{ bytes_per_s = 125e6, latency_ns = 2000, source = "planned" }]\n'
             f'switch = {{ buffer_bytes = {buffer}, source = "planned" }}\ntcp = {{ source = "Linux" }}\n'
         )
-        (row,) = document(capsys, *words, "--topology", str(file), "--json")["predictions"]
-        times_ns[buffer] = row["time_ns"]
-    assert times_ns[65_536] > 150e6 > 10 * times_ns[1 << 24]
+        shown = document(capsys, *words, "--topology", str(file), "--json")
+        (row,), (port,) = shown["predictions"], shown["overflows"]
+        times_ns[buffer], ports[buffer] = row["time_ns"], (port["rank"], port["role"], port["drops"] > 0)
+    assert times_ns[65_536] > 3 * times_ns[1 << 24]
+    assert ports == {65_536: (13, "builder 1", True), 1 << 24: (None, None, False)}
     assert execute([*words, "--topology", str(file)]) == 0
-    assert f"The network is {file}, TCP over ports with buffers." in " ".join(capsys.readouterr().out.split())
+    screen = " ".join(capsys.readouterr().out.split())
+    assert f"The network is {file}, TCP over ports with buffers." in screen
+    assert "First overflow No port drops a segment; each holds 16 MiB." in screen
+    searched = (*words, "-o", "in_flight=4", "-o", "rate=max", "-o", "deadline=1s", "--topology", str(file))
+    assert execute([*searched, "--set", "switch.buffer_bytes=65536", "--sensitivity"]) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert "The port of builder 1 (rank 13) drops segments even at " in screen
+    assert "buffers of switches (buffer) doubled" in screen
+    assert "bandwidth of links (link.bandwidth) doubled" in screen
 
 
 def test_the_fitted_model_can_be_kept(known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

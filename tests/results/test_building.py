@@ -32,7 +32,7 @@ def test_events_that_start_at_once_have_the_bytes_of_a_builder_and_what_was_sent
     sending, resent = (0.0, 10.0, 30.0, 0.0, 0.0), (0.0, 1.0, 2.0, 0.0, 0.0)
     building = built(send_ns=sending, retransmits=resent, timeouts=(0.0, 1.0, 0.0, 0.0, 0.0))
     fairness = jain([1 / 20, 1 / 60])
-    assert building == Building(None, None, 1e5 * 2 * 3 * 1000 / 2, None, fairness, 0, 6, 2)
+    assert building == Building(1e5, None, 1e5 * 2 * 3 * 1000 / 2, None, fairness, 0, 6, 2)
 
 
 @pytest.mark.parametrize(("wall_ns", "reached"), [(100_000_000, 500.0), (49_000_000, 1000.0)])

@@ -118,6 +118,7 @@ def test_csv_row_is_complete(store: Store, full: int) -> None:
         "messages_per_rep": "2",
         "algorithm": "",
         "oversubscribed": "False",
+        **dict.fromkeys(("events_per_s", "late_share", "lost", "fairness", "resent", "timeouts"), ""),
         "verdict": "",
     }
     assert float(near["rate_bytes_per_s"]) == pytest.approx(16 / 205e-9)

@@ -2,14 +2,15 @@
 
 The machine is fitted to two hosts alone and extended to a switch whose ports have the bed's buffers. The event builder
 then runs in virtual time and on the bed, with 3 to 7 readouts and one builder and with 4 and 4: as fast as it can where
-nothing is lost, and on schedule up to more than the links carry. FOLDER keeps the fit and a line of JSON for each cell,
-so that a cut run goes on.
+nothing is lost, and on schedule up to more than the links carry. FOLDER keeps the fit and the bed's cells, in lines of
+JSON, so that a cut run continues, and a changed model is compared without a bed.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,18 +32,22 @@ from hockney.worker.placement import Placement
 from hockney.worker.session import WorkerSession
 
 _QUEUE_BYTES = 1 << 15
-_SHORT_BYTES, _LONG_BYTES = 4 << 10, 32 << 10  # 7 short fragments fit into a queue, 2 long ones do not
+_SHORT_BYTES = 28 << 10  # of an event: it fits into a queue
+_LONG_BYTES = 24 << 10  # of a fragment: two that come at once fit into a queue, three do not
+_ROUNDS = 2  # over all cells of the bed
 _IN_FLIGHT = 8  # events of each builder, on schedule
 _POINT_S = 3
 _MSS_BYTES, _HEADER_BYTES = 1448, 66  # Ethernet, IP and TCP, as the bed's queues count
-_LOADS = (0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.15)  # of what the builders' cables carry
+_LOADS = (0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.15)  # as a share of the builders' cables
 _KEPT_MIN = 0.9  # goodput has collapsed where less of the offered rate is reached
 _LIMIT_S = 60  # of one point
+_FREE_ERROR, _COLLAPSE_ERROR = 0.10, 0.15  # that predictions may have
+_TIE = 0.05  # rates that differ by less have no order
 
 
 @dataclass(frozen=True)
 class Shape:
-    """So many readouts and builders, in a schedule; a manager besides."""
+    """Readouts and builders, in a schedule; a manager besides."""
 
     readouts: int
     builders: int
@@ -62,7 +67,7 @@ class Shape:
         return mbit * 125_000 * self.builders / (self.readouts * frames_bytes)
 
     def measure(self, session: WorkerSession, mbit: int, load: float) -> dict[str, Any]:
-        """What the shape reached at a load, or at 0 with one event for each builder at once, and what TCP did."""
+        """The rate reached at a load, or at 0 with one event for each builder at once, and TCP's counts."""
         offered_hz = round(load * self.full_hz(mbit))
         options = {"senders": self.readouts, "schedule": self.schedule}
         if load:
@@ -71,7 +76,12 @@ class Shape:
         else:
             options |= {"in_flight": self.builders}
             many = {"samples": 5, "batch": 10, "warmup": 10}
-        how = {"bytes": _LONG_BYTES if load else _SHORT_BYTES, "timeout_s": _LIMIT_S, "verify": False, **many}
+        how = {
+            "bytes": _LONG_BYTES if load else _SHORT_BYTES // self.readouts,
+            "timeout_s": _LIMIT_S,
+            "verify": False,
+            **many,
+        }
         answer = session.measure("eventbuilder", **how, options=[(key, str(value)) for key, value in options.items()])
         events, took_ns = answer.samples * answer.batch * answer.divisor, sum(answer.elapsed_ns[0])
         reached_hz = 1e9 * events / (answer.wall_ns[0] if load else took_ns)
@@ -100,7 +110,7 @@ class Trial:
         return self._opened(self.stack, 9)
 
     def _opened(self, stack: ExitStack, count: int) -> Bed:
-        """Hosts that have the CPUs in turn; their TCP is what the model has, NewReno."""
+        """Hosts that have the CPUs in turn; their congestion control is the model's, Reno."""
         cpus, queue_bytes = usable_cpus(), _QUEUE_BYTES
         hosts = [Host(self.mbit, cpus=[cpus[at % len(cpus)]], queue_bytes=queue_bytes) for at in range(count)]
         bed = stack.enter_context(Bed(hosts))
@@ -129,7 +139,7 @@ class Trial:
         return model
 
     def cells(self, shape: Shape, on: str) -> Iterator[dict[str, Any]]:
-        """What a shape reached at each load on the model, or on the bed."""
+        """The cells of a shape at each load on the model, or on the bed."""
         if on == "model":
             model = load_model(str(self.model))
             with compiled_file(model, shape.ranks) as path:
@@ -145,7 +155,7 @@ class Trial:
 
 
 def cells_of(job: Job, shape: Shape, mbit: int) -> Iterator[dict[str, Any]]:
-    """What a job of a shape reached at each load, from none on: connections know what they have lost before."""
+    """The cells of a shape at each load, from none on: connections remember earlier losses."""
     with WorkerSession(launch(job)) as session:
         session.hello()
         yield from (shape.measure(session, mbit, load) for load in (0, *_LOADS))
@@ -162,7 +172,7 @@ def on_bed(hosts: str, shape: Shape, mbit: int) -> None:
 
 
 def collapse_hz(cells: Sequence[dict[str, Any]]) -> float | None:
-    """The offered rate from which on less than _KEPT_MIN of it is reached, between two that were; None: none was."""
+    """The offered rate from which on less than _KEPT_MIN is reached, between two that were tried; None: none was."""
     ladder = sorted((cell["offered_hz"], cell["reached_hz"] / cell["offered_hz"]) for cell in cells)
     for (low, before), (high, after) in itertools.pairwise([(0, 1.0), *ladder]):
         if after < _KEPT_MIN:
@@ -170,39 +180,66 @@ def collapse_hz(cells: Sequence[dict[str, Any]]) -> float | None:
     return None
 
 
+@dataclass(frozen=True)
+class Row:
+    """Of a shape: events per second without losses, the load of the collapse, and the rate reached at the highest load.
+
+    Each predicted and measured.
+    """
+
+    shape: Shape
+    free_hz: tuple[float, ...]
+    collapse: tuple[float, ...]
+    most_hz: tuple[float, ...]
+
+    @classmethod
+    def of(cls, shape: Shape, cells: Sequence[dict[str, Any]], mbit: int) -> Row:
+        """Over the rounds medians count; a shape that never collapses does so above the highest load."""
+        sides = []
+        for on in ("model", "bed"):
+            mine = [cell for cell in cells if (cell["mbit"], cell["shape"], cell["on"]) == (mbit, shape.title, on)]
+            loads = sorted({cell["load"] for cell in mine})
+            median = {
+                load: statistics.median(cell["reached_hz"] for cell in mine if cell["load"] == load) for load in loads
+            }
+            ladder = [{"offered_hz": load * shape.full_hz(mbit), "reached_hz": median[load]} for load in loads if load]
+            collapse = collapse_hz(ladder)
+            sides.append((median[0], collapse / shape.full_hz(mbit) if collapse else max(loads), median[max(loads)]))
+        return cls(shape, *zip(*sides, strict=True))
+
+
 def table(cells: Sequence[dict[str, Any]], mbit: int) -> Iterator[str]:
-    """A row for each shape: events per second without losses, and the collapse; each predicted and measured."""
-    yield "| shape | events/s predicted | measured | ratio | collapse at load, predicted | measured | ratio |"
+    """A row for each shape, and how many are within the limits."""
+    yield "| shape | events/s predicted | measured | error | collapse at load, predicted | measured | error |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    at_most: dict[str, dict[str, float]] = {"model": {}, "bed": {}}
-    for shape in SHAPES:
-        sides = [
-            [cell for cell in cells if (cell["mbit"], cell["shape"], cell["on"]) == (mbit, shape.title, on)]
-            for on in at_most
-        ]
-        if not all(sides):
-            continue
-        free = [next(cell["reached_hz"] for cell in side if not cell["load"]) for side in sides]
-        loads = [collapse_hz([cell for cell in side if cell["load"]]) for side in sides]
-        for on, side in zip(at_most, sides, strict=True):
-            at_most[on][shape.title] = max(side, key=lambda cell: cell["offered_hz"])["reached_hz"]
-        of_full = ["none" if load is None else f"{load / shape.full_hz(mbit):.2f}" for load in loads]
-        ratio = f"{loads[0] / loads[1]:.2f}" if loads[0] and loads[1] else "–"
+    rows = [Row.of(shape, cells, mbit) for shape in SHAPES]
+    for row in rows:
+        free, of = (f"{error(pair):+.0%}" for pair in (row.free_hz, row.collapse))
         yield (
-            f"| {shape.title} | {free[0]:.0f} | {free[1]:.0f} | {free[0] / free[1]:.2f} "
-            f"| {of_full[0]} | {of_full[1]} | {ratio} |"
+            f"| {row.shape.title} | {row.free_hz[0]:,.0f} | {row.free_hz[1]:,.0f} | {free} "
+            f"| {row.collapse[0]:.2f} | {row.collapse[1]:.2f} | {of} |"
         )
-    for readouts, builders in dict.fromkeys((shape.readouts, shape.builders) for shape in SHAPES):
-        for on, rates in at_most.items():
-            of_shape = {title: rate for title, rate in rates.items() if title.startswith(f"{readouts} to {builders},")}
-            order = sorted(of_shape, key=lambda title: -of_shape[title])
-            yield f"{readouts} to {builders}, {on}: " + " > ".join(
-                f"{title.split(', ')[1]} {of_shape[title]:.1f}/s" for title in order
-            )
+    free = sum(abs(error(row.free_hz)) <= _FREE_ERROR for row in rows)
+    collapse = sum(abs(error(row.collapse)) <= _COLLAPSE_ERROR for row in rows)
+    within = f"event rate within {_FREE_ERROR:.0%}: {free}; collapse within {_COLLAPSE_ERROR:.0%}: {collapse}"
+    yield f"of {len(rows)}: {within}"
+    pairs = [
+        (better, worse)
+        for better, worse in itertools.permutations(rows, 2)
+        if (better.shape.readouts, better.shape.builders) == (worse.shape.readouts, worse.shape.builders)
+        and better.most_hz[1] > (1 + _TIE) * worse.most_hz[1]
+    ]
+    right = sum(better.most_hz[0] > worse.most_hz[0] for better, worse in pairs)
+    yield f"of {len(pairs)} pairs of schedules that differ by over {_TIE:.0%} at the highest load, in order: {right}"
+
+
+def error(pair: Sequence[float]) -> float:
+    """Of a prediction, as a fraction of the measurement."""
+    return pair[0] / pair[1] - 1
 
 
 def main() -> None:
-    """Measure what FOLDER lacks, and print the table."""
+    """Measure the cells that FOLDER does not have, and print the table."""
     if sys.argv[1] == "--on-bed":
         hosts, at, speed = sys.argv[2:]
         on_bed(hosts, SHAPES[int(at)], int(speed))
@@ -213,17 +250,27 @@ def main() -> None:
     known = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     with ExitStack() as stack:
         trial = Trial(folder, mbit, stack)
-        for shape, on in itertools.product(SHAPES, ("model", "bed")):
-            named = {"mbit": mbit, "shape": shape.title, "on": on}
+        _ = trial.model  # first, on a bed of two hosts alone
+        for number, shape in itertools.product(range(_ROUNDS), SHAPES):
+            named = {"mbit": mbit, "shape": shape.title, "on": "bed", "round": number}
             if any(named.items() <= cell.items() for cell in known):
                 continue
-            cells = [{**named, **cell} for cell in trial.cells(shape, on)]
+            cells = [{**named, **cell} for cell in trial.cells(shape, "bed")]
             known += cells
             with file.open("a", encoding="utf-8") as out:
                 out.writelines(json.dumps(cell) + "\n" for cell in cells)
-            rates = ", ".join(f"{cell['load']:g}: {cell['reached_hz']:.1f}/{cell['offered_hz']}" for cell in cells)
-            print(f"{shape.title} {on}: {rates}", flush=True)
+            print(row(named, cells), flush=True)
+        for shape in SHAPES:
+            named = {"mbit": mbit, "shape": shape.title, "on": "model"}
+            known += (cells := [{**named, **cell} for cell in trial.cells(shape, "model")])
+            print(row(named, cells), flush=True)
     print("\n".join(table(known, mbit)))
+
+
+def row(named: dict[str, Any], cells: Sequence[dict[str, Any]]) -> str:
+    """The rates that a shape reached, over those offered, at each load."""
+    rates = (f"{cell['load']:g}: {cell['reached_hz']:.1f}/{cell['offered_hz']}" for cell in cells)
+    return f"{named['shape']} {named['on']}: {', '.join(rates)}"
 
 
 if __name__ == "__main__":

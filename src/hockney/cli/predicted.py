@@ -17,6 +17,7 @@ from hockney.cli.progress import ProgressDisplay
 from hockney.cli.run_options import read_options
 from hockney.errors import ExitCode, HockneyError, UsageError, unknown
 from hockney.measure import run as running
+from hockney.measure.overflow import overflows_of
 from hockney.measure.plan import make_plan, planned, refuse_empty
 from hockney.measure.predict import (
     ModelTimes,
@@ -141,13 +142,15 @@ def predicted(
     """
     plan, fit, after, deadline_ns = case.plan, case.fit, changed(case.models, changes), case.plan.deadline_ns
     done = Predicted(case, [change.word for change in changes], {each.point: each.reason for each in plan.skipped})
-    if deadline_ns is not None and (sensitivity or tolerance):
-        raise UsageError("rate=max searches a rate: leave out --sensitivity and --tolerance, or name a rate")
+    if deadline_ns is not None and tolerance:
+        raise UsageError("rate=max searches a rate: leave out --tolerance, or name a rate")
     done.missing |= {} if fit is None else fit.missing(plan.points)
     points = [point for point in plan.points if point not in done.missing]
     times_on: Callable[..., ModelTimes] = times_of
+    of_changed = times_of
     if deadline_ns is not None:
         times_on = functools.partial(search_on_models, deadline_ns=deadline_ns, changes=changes)
+        of_changed = functools.partial(search_on_models, deadline_ns=deadline_ns, changes=())
     with contextlib.closing(ProgressDisplay(quiet=quiet)) as display:
         if fit is not None and not as_json:
             display.say(f"Predicting {counted(len(plan.points), 'point')} on {case.model.name}, {fit.title}.")
@@ -156,13 +159,16 @@ def predicted(
         done.missing |= times.failed
         done.intervals_s = takes_s if takes_s > draws_s else None
         done.rates = None if deadline_ns is None else HighestRates(deadline_ns, tuple(times.rates))
-        new_ns = times.time_ns
+        new_ns, measured = times.time_ns, times.measured
         if changes and deadline_ns is None:
-            new_ns = times_of(points, after, tick=tick_of("changed", len(points))).time_ns
+            new = times_of(points, after, tick=tick_of("changed", len(points)))
+            new_ns, measured = new.time_ns, new.measured
             done.predictions = [replace(row, changed_ns=new_ns.get(row.point)) for row in done.predictions]
+        tick = tick_of("overflow", len(measured))
+        done.overflows = overflows_of(measured, after, is_searched=deadline_ns is not None, tick=tick)
         if sensitivity:
             tick = tick_of("sensitivity", len(new_ns) * len(improvements(after.values())))
-            done.effects = effects_of(new_ns, after, tick=tick)
+            done.effects = effects_of(new_ns, after, of_changed, tick=tick)
         if tolerance:
             tick = tick_of("tolerance", len(new_ns))
             done.tolerances = tolerances_of(new_ns, after, with_curves=as_json, tick=tick)

@@ -43,7 +43,7 @@ def search_on_models(
                 tick()
     rates = [highest_of(point, measured, deadline_ns) for point in free.time_ns]
     periods_ns = {rate.point: 1e9 / rate.sustained_hz if rate.sustained_hz else math.inf for rate in rates}
-    return ModelTimes(periods_ns, failed=free.failed, rates=rates)
+    return ModelTimes(periods_ns, free.measured, failed=free.failed, rates=rates)
 
 
 class RateSampler(Sampler):

@@ -7,6 +7,7 @@ LLAMP (Shen et al., SC 2024), answered by running the pattern on changed models.
 from __future__ import annotations
 
 import functools
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 from hockney.analysis.predict.change import Change, changed, improvements, parameters_of
 from hockney.analysis.predict.fit import Fit
 from hockney.errors import HockneyError
+from hockney.measure.overflow import Overflow
 from hockney.measure.plan import Plan
-from hockney.measure.predict import Models, Prediction, Tick, Validation, times_of
+from hockney.measure.predict import Models, ModelTimes, Prediction, Tick, Validation, times_of
 from hockney.model import Point
 from hockney.results.rates import HighestRates
 from hockney.worker.machine_model import Model
@@ -32,12 +34,21 @@ class Effect:
     gains: Mapping[Point, float]
 
 
-def effects_of(times_ns: Mapping[Point, float], models: Models, *, tick: Tick = lambda: None) -> list[Effect]:
-    """The gain in these times by each parameter of the models, the largest first."""
+def effects_of(
+    times_ns: Mapping[Point, float],
+    models: Models,
+    times_on: Callable[..., ModelTimes] = times_of,
+    *,
+    tick: Tick = lambda: None,
+) -> list[Effect]:
+    """The gain in these times by each parameter of the models, the largest first; `times_on` gave these."""
     effects = []
     for change in improvements(models.values()):
-        after_ns = times_of(times_ns, changed(models, [change]), tick=tick).time_ns
-        ratios = {point: after_ns[point] / times_ns[point] for point in after_ns if times_ns[point] > 0}
+        after_ns = times_on(tuple(times_ns), changed(models, [change]), tick=tick).time_ns
+        known = [
+            point for point in after_ns if times_ns[point] > 0 and max(times_ns[point], after_ns[point]) < math.inf
+        ]
+        ratios = {point: after_ns[point] / times_ns[point] for point in known}
         is_positive = bool(ratios) and min(ratios.values()) > 0
         gain = 1 - statistics.geometric_mean(ratios.values()) if is_positive else 0.0
         effects.append(Effect(change, gain, {point: 1 - ratio for point, ratio in ratios.items()}))
@@ -166,8 +177,8 @@ class Case:
 class Predicted:
     """The times of a case, after `changes` of its models, too, and why points have none.
 
-    `effects` and `tolerances` are of the changed models, as `rates`; None: not asked for. The times are then their
-    periods. `intervals_s`: how long intervals take, if there was no time for them.
+    `effects`, `tolerances` and `overflows` are of the changed models, as `rates`; None: not asked for. The times are
+    then their periods. `intervals_s`: how long intervals take, if there was no time for them.
     """
 
     case: Case
@@ -177,6 +188,7 @@ class Predicted:
     effects: Sequence[Effect] | None = None
     tolerances: Sequence[Tolerances] | None = None
     rates: HighestRates | None = None
+    overflows: Sequence[Overflow] = ()
     intervals_s: float | None = None
 
     @property

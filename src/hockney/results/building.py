@@ -14,8 +14,8 @@ SENDING = "send_ns"  # the counter of readouts: how long their sends took
 class Building:
     """Figures of events besides their time; None: not counted, or no such role.
 
-    `events_per_s` is the rate that was reached on schedule, `kept` that rate over the one offered. `late`: the share of
-    the events that started late, because as many as allowed were under way. `lost`: messages. `fairness` among
+    `events_per_s` is the rate that was reached, `kept` that rate over the one offered, on schedule. `late`: the share
+    of the events that started late, because as many as allowed were under way. `lost`: messages. `fairness` among
     readouts is Jain's index of the rates at which they could send: 1 if all are alike, 1/S if one has everything.
     `resent` and `timeouts` are TCP's segments and timers.
     """
@@ -49,7 +49,7 @@ def building_of(
     sending = counted.get(SENDING, ())[1 : 1 + readouts]
     event_bytes = readouts * streams * point.bytes if sending else 0
     return Building(
-        events_per_s=reached if point.rate_hz else None,
+        events_per_s=reached,
         kept=reached / point.rate_hz if reached and point.rate_hz else None,
         builder_bytes_per_s=reached * event_bytes / (point.ranks - 1 - readouts) if reached and event_bytes else None,
         late=counted["late_events"][0] / events if events and "late_events" in counted else None,

@@ -253,6 +253,12 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "is_short": (bool, "is_short"),
     "oversubscribed": (bool, "is_oversubscribed"),
     "verdict": (str, "series.verdict"),
+    "events_per_s": (float, "building.events_per_s"),
+    "late_share": (float, "building.late"),
+    "lost": (int, "building.lost"),
+    "fairness": (float, "building.fairness"),
+    "resent": (int, "building.resent"),
+    "timeouts": (int, "building.timeouts"),
 }
 """The exported values of a figure: the type of each, and the attribute that holds it."""
 

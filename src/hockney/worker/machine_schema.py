@@ -383,6 +383,7 @@ class Tcp(_Sourced):
 
     min_rto_ms: Annotated[float, Field(ge=1e-3, le=1e6, allow_inf_nan=False, strict=True)] = 200.0
     probe_ms: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False, strict=True)] = 8.0  # two ticks of 250 Hz
+    jitter: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False, strict=True)] = 1.0
     window_bytes: Positive | None = None
     mss_bytes: Annotated[int, Field(ge=1, le=65495, strict=True)] = 1448
     header_bytes: Annotated[int, Field(ge=0, le=4096, strict=True)] = 90

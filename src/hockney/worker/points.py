@@ -309,6 +309,11 @@ def _refuse_unused(suite: Suite, asked: RunOptions, patterns: Sequence[PatternIn
         if any(option.name == name for pattern in patterns for option in pattern.options):
             continue
         others = [other.name for other in catalogue.patterns.values() if any(name == o.name for o in other.options)]
+        if not others and name in ("builders", "receivers") and patterns[0].senders:
+            raise UsageError(
+                f"{patterns[0].name} has no option '{name}': all ranks but the manager and the senders build; for 16 "
+                "readouts and 8 builders write -n 25 -o senders=16"
+            )
         if not others:
             patterns[0].option(name)  # raises, and names the known options
         raise UsageError(f"{suite.name} has no option '{name}': it is of {', '.join(others)}")

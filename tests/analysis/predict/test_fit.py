@@ -165,6 +165,20 @@ def test_a_receiver_that_has_messages_waiting_is_not_woken_for_each() -> None:
     assert time_ns(fit, "twoway", 256, STREAM) == pytest.approx(200, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("transport", "has_tcp", "sockets"), [("tcp", True, True), ("tcp", False, False), ("mpi", True, False)]
+)
+def test_over_simulated_tcp_a_send_of_a_socket_does_not_wait(transport: str, has_tcp: bool, sockets: bool) -> None:
+    """The links of the model carry the bytes: of what was measured the CPU is left, and the shortest latency."""
+    short = basics(256, 55, 27, 29, one=110, burst=110 + 7 * 29, one_delayed=100_020, spaced=100_020 + 7 * 100_010)
+    fit = fit_of(short, basics(1024, 61, 22, 22, one=122, burst=122 + 7 * 101))
+    network = {"tcp": {"source": "asked for"}} if has_tcp else {}
+    fit = replace(fit, network=network, figures=replace(fit.figures, transport=transport))
+    segments = fit.content(2)["class"]["all"]["segment"]
+    assert ("rendezvous" in {segment["protocol"] for segment in segments}) is not sockets
+    assert any("transfer" in segment or "out" in segment for segment in segments) is not sockets
+
+
 def test_an_undocumented_switch_lies_half_way() -> None:
     content = fit_of(basics(1024, 100, 10), basics(16384, 1000, 900)).content(2)
     assert [row.get("up_to_bytes") for row in content["class"]["all"]["segment"]] == [1024, 4096, None]

@@ -47,6 +47,7 @@ PARAMETERS = {
     "G": Parameter("time per byte", _BUSY, ("drain",), _COST[1:]),
     "bandwidth": Parameter("bandwidth", _BUSY, ("drain",), _COST[1:], ("link.bytes_per_s",), is_rate=True),
     "link.bandwidth": Parameter("bandwidth of links", others=("link.bytes_per_s",), is_rate=True),
+    "buffer": Parameter("buffers of switches", others=("switch.buffer_bytes",), is_rate=True),
     "compute": Parameter("computing", others=("cpu.compute_fixed_ns", "cpu.compute_factor")),
 }
 
@@ -174,7 +175,8 @@ class _Entry:
             return value + change.added_ns
         factor = change.factor or 1.0
         scaled = value / factor if self.is_rate else value * factor
-        return int(scaled) if isinstance(value, int) and float(scaled).is_integer() else scaled
+        is_whole = float(scaled).is_integer() or self.key.endswith("_bytes")
+        return int(scaled) if isinstance(value, int) and is_whole else scaled
 
 
 def _entries(content: dict[str, Any], change: Change) -> Iterator[_Entry]:

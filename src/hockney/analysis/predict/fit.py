@@ -31,6 +31,7 @@ from hockney.worker.words import each_of
 
 WINDOW = 16
 _STREAM = (("window", str(WINDOW)),)
+_FRAMED = 1.1  # bytes on a link, over those of messages
 _BASIC = {  # the basic figures of two ranks that a pattern with these options measures
     ("pingpong", ()): "half",
     ("oneway", _STREAM): "gap",
@@ -183,7 +184,7 @@ class Fit:
         content: dict[str, Any] = {
             "title": self.title,
             "topology": {"kind": "switch", "nodes": cpus or ranks, "source": "assumed: one switch"},
-            "class": {"all": {"segment": self._segments(_messages(self.figures.complete), source)}},
+            "class": {"all": {"segment": self._segments(self._knots(), source)}},
         }
         if cpus:
             content["placement"] = {"nodes": ",".join(str(rank % cpus) for rank in range(ranks)), "source": "as pinned"}
@@ -192,6 +193,14 @@ class Fit:
             if knots:
                 content[name] = {"all": {"segment": self._segments(knots, source)}}
         return {**content, **self.network}
+
+    def _knots(self) -> list[Knot]:
+        """The costs at each size; under [tcp] those of sockets."""
+        knots = _messages(self.figures.complete)
+        is_socket = self.transport.partition(":")[0] == "tcp"
+        if not is_socket or "tcp" not in self.network:
+            return knots
+        return _of_sockets(self.figures.complete, knots, self.network.get("link", ()))
 
     def _segments(self, knots: Sequence[Knot], source: str) -> list[dict[str, Any]]:
         segments = [
@@ -270,6 +279,24 @@ def _knot(basics: Basics, answer_ns: float, before: Knot | None) -> Knot:
         exchange = before.costs["exchange"]
     costs |= {"duplex": both - explained - (half - transfer) / WINDOW if transfer else 0.0, "exchange": exchange or 0.0}
     return Knot(basics.bytes, protocol, {name: max(0.0, cost) for name, cost in costs.items()})
+
+
+def _of_sockets(measured: Sequence[Basics], knots: Sequence[Knot], links: Iterable[Mapping[str, Any]]) -> list[Knot]:
+    """The knots of sockets whose bytes simulated TCP carries: a send returns when the kernel has the bytes.
+
+    The links carry the bytes, so a message costs the CPUs and the latency as much as the shortest one. Where a stream
+    is slower than the links, either CPU may be why: both take the rest.
+    """
+    per_byte_ns = max((1e9 / link["bytes_per_s"] for link in links if link.get("bytes_per_s")), default=0.0)
+    first, costs = measured[0], knots[0].costs
+    latency_ns = costs["latency"] + costs.get("transfer", 0.0)
+    sockets = []
+    for basics in measured:
+        more_ns = basics.times["gap"].value - first.times["gap"].value
+        rest_ns = max(0.0, more_ns - _FRAMED * per_byte_ns * (basics.bytes - first.bytes))
+        cpus = {name: costs.get(name, 0.0) + rest_ns for name in ("send_cpu", "recv_cpu")}
+        sockets.append(Knot(basics.bytes, "eager", {**cpus, "latency": latency_ns}))
+    return sockets
 
 
 def _overheads(basics: Basics, times: Mapping[str, float]) -> tuple[float | None, float | None, float | None]:

@@ -8,6 +8,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from hockney.analysis.predict.change import PARAMETERS
+from hockney.measure.overflow import Overflow
 from hockney.measure.predict import Checked, Prediction, Validation
 from hockney.measure.what_if import SLOWDOWNS, Effect, Predicted, Tolerance, Tolerances
 from hockney.model import Point
@@ -87,10 +88,35 @@ def _case(predicted: Predicted) -> Iterator[Block]:
         yield from _times(predicted.predictions)
     else:
         yield Text("No time predicted: the reason is below.")
+    yield from _overflows(predicted.overflows)
     if predicted.effects is not None:
         yield from _effects(predicted.effects)
     if predicted.tolerances is not None:
         yield from _tolerances(predicted.tolerances)
+
+
+def _overflows(overflows: Sequence[Overflow]) -> Iterator[Block]:
+    """What each point's switches drop first."""
+    if overflows:
+        yield Title("First overflow")
+    for each in overflows:
+        yield Item(overflow_text(each), head=f"{_name(each.point)} {size_text(each.point)}" * (len(overflows) > 1))
+
+
+def overflow_text(of: Overflow) -> str:
+    """`The port of builder 1 (rank 17) drops first, from 3.2 k/s on; it holds 64 KiB.`, with the next step."""
+    holds = f"{'all ports of a switch hold' if of.is_shared else 'it holds'} {format_bytes(of.buffer_bytes)}"
+    if of.rank is None:
+        highest = f", even at {format_messages(of.clean_hz)} offered" if of.clean_hz else ""
+        return f"No port drops a segment{highest}; {holds.replace('it', 'each')}."
+    who = f"{of.role} (rank {of.rank})" if of.role else f"rank {of.rank}"
+    port = f"A port between switches, on the way to {who}," if of.is_inner else f"The port of {who}"
+    if of.drops_hz is None:
+        return f"{port} drops most of {of.drops:,} lost segments; {holds}."
+    if of.clean_hz is None:
+        return f"{port} drops segments even at {format_messages(of.drops_hz)}: one event is too much; {holds}."
+    from_hz = f"{port} drops first, at {format_messages(of.drops_hz)}"
+    return f"{from_hz}; {holds}. At {format_messages(of.clean_hz)} nothing is lost."
 
 
 def _missing(reasons: Mapping[Point, str]) -> Iterator[Block]:
@@ -192,6 +218,8 @@ def predicted_json(predicted: Predicted) -> dict[str, Any]:
         "assumptions": assumptions_of([predicted]),
         "model_error": of and {"run": of.run, "median": of.median_error, "largest": of.largest_error},
     }
+    if predicted.overflows:
+        document["overflows"] = predicted.overflows
     if predicted.rates is not None:
         document |= vars(predicted.rates)
     if predicted.effects is not None:

@@ -124,6 +124,7 @@ typedef struct hk_model {
     double tcp_min_rto_ns;
     uint64_t tcp_window_bytes; /* 0: no limit */
     double tcp_probe_ns;       /* 0: the tail of what was sent is not probed */
+    double tcp_jitter;         /* a segment leaves its host late, by a random part of this times its time on the link */
     uint64_t tcp_mss_bytes, tcp_header_bytes, tcp_initial_window;
 
     uint64_t stream_buffer_bytes;

@@ -273,11 +273,11 @@ static void read_switch(hk_model_reader_t *reader)
     reader->model->switch_is_shared = hk_choice_at(reader, 2, whose, "switch") == 1;
 }
 
-/* tcp MIN_RTO_NS WINDOW_BYTES MSS_BYTES HEADER_BYTES INITIAL_WINDOW [PROBE_NS] */
+/* tcp MIN_RTO_NS WINDOW_BYTES MSS_BYTES HEADER_BYTES INITIAL_WINDOW [PROBE_NS [JITTER]] */
 static void read_tcp(hk_model_reader_t *reader)
 {
     hk_model_t *model = reader->model;
-    hk_want_words(reader, 6, 7);
+    hk_want_words(reader, 6, 8);
     model->has_tcp = true;
     model->tcp_min_rto_ns = hk_number_at(reader, 1, 1, COST_MAX_NS);
     model->tcp_window_bytes = hk_count_at(reader, 2, 0, BYTES_MAX);
@@ -285,6 +285,7 @@ static void read_tcp(hk_model_reader_t *reader)
     model->tcp_header_bytes = hk_count_at(reader, 4, 0, UINT32_MAX);
     model->tcp_initial_window = hk_count_at(reader, 5, 1, UINT32_MAX);
     model->tcp_probe_ns = reader->words > 6 ? ns_at(reader, 6) : 0;
+    model->tcp_jitter = reader->words > 7 ? hk_number_at(reader, 7, 0, 1) : 0;
     if (model->switch_buffer_bytes < model->tcp_mss_bytes + model->tcp_header_bytes) {
         hk_wrong_line(reader, "tcp must follow a switch whose buffer holds a segment");
     }

@@ -37,6 +37,7 @@ void hk_tcp_reset(hk_sim_t *sim)
         free(tcp->flow);
         tcp->flow = NULL;
         tcp->room = tcp->used = tcp->ports = 0;
+        tcp->state = 0;
         tcp->free_segments = NULL;
         memset(tcp->counts, 0, (size_t)sim->size * sizeof *tcp->counts);
         memset(tcp->is_port, 0, hk_topology_links(sim->topology) * sizeof *tcp->is_port);

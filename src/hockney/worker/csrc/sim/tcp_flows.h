@@ -9,14 +9,14 @@ enum { HK_TCP_BLOCK_SEGMENTS = 256 };
 typedef struct hk_flow hk_flow_t;
 
 /* Bytes of a stream on their way, then the acknowledgement of them on its way back. At the receiver: bytes that came
- * before others that are missing. */
+ * before others that are missing. At the sender: a record of bytes that were sent. */
 typedef struct hk_tcp_segment {
     struct hk_tcp_segment *next; /* among the free ones, or of those that wait for missing bytes */
     hk_flow_t *flow;
-    uint64_t first, end; /* in the stream */
-    uint64_t sent_ps;
-    uint64_t acknowledged; /* the byte that the receiver misses next */
-    uint32_t hop;          /* links crossed */
+    uint64_t first, end;      /* in the stream */
+    uint64_t sent_ps, number; /* counts what the connection sends */
+    uint64_t acknowledged;    /* the byte that the receiver misses next */
+    uint32_t hop;             /* links crossed */
     bool is_again, is_back;
 } hk_tcp_segment_t;
 
@@ -31,14 +31,17 @@ struct hk_flow {
     uint32_t from, to;
     hk_route_t route;
     uint64_t back_ps; /* of an acknowledgement */
-    /* the sender: bytes passed to it; sent first next; acknowledged; sent at least once */
-    uint64_t end, next, acknowledged, most;
-    double window, threshold; /* bytes */
+    uint64_t left_ps; /* when its last segment left the host */
+    /* the sender: bytes passed to it; sent first next; acknowledged */
+    uint64_t end, next, acknowledged;
+    hk_tcp_segment_t *sent, *last_sent; /* on their way, in the order in which they were sent */
+    hk_tcp_segment_t *lost, *last_lost; /* to be sent again, in the order of their bytes */
+    uint64_t pipe, number;              /* bytes of `sent`; of the last segment */
+    double window, threshold;           /* bytes */
     double trip_ps, deviation_ps;
-    uint64_t recover; /* losses below this byte are known */
-    uint64_t resent;  /* of a recovery with probes: what was missing below this byte was sent again */
-    uint32_t duplicates, backoff;
-    bool is_recovering, has_timer;
+    uint64_t recover; /* a recovery ends when all below this byte are acknowledged */
+    uint32_t backoff;
+    bool is_recovering, is_slow, has_timer; /* is_slow: the recovery began with a timeout */
     bool will_probe, is_probed; /* the timer is for a probe; the tail was sent again, and is not acknowledged */
     uint64_t due_ps, timer_ps;  /* when the sender waits no longer; when the timer that runs ends */
     hk_message_t *first_message, *last_message;
@@ -48,7 +51,7 @@ struct hk_flow {
 };
 
 typedef struct hk_tcp_counts {
-    uint64_t again, timeouts, drops;
+    uint64_t again, timeouts, drops, inner_drops; /* inner: at ports that lead to another switch */
 } hk_tcp_counts_t;
 
 struct hk_tcp {
@@ -57,10 +60,18 @@ struct hk_tcp {
     hk_tcp_block_t *blocks;
     hk_tcp_segment_t *free_segments;
     hk_tcp_counts_t *counts; /* by receiving rank */
+    uint64_t state;          /* of random numbers */
     hk_hop_t *port;          /* of a shared buffer: the ports that are in use */
     size_t ports;
     bool *is_port;
 };
+
+/* A segment comes to its next link, or to its receiver. */
+void hk_tcp_go_on(hk_sim_t *sim, hk_tcp_segment_t *segment);
+
+/* The sender's part of the events of tcp.h. */
+void hk_tcp_run_timer(hk_sim_t *sim, hk_flow_t *flow);
+void hk_tcp_take_acknowledgement(hk_sim_t *sim, hk_flow_t *flow, const hk_tcp_segment_t *segment);
 
 /* The connection that a message takes. NULL: no memory. */
 hk_flow_t *hk_tcp_flow_of(hk_sim_t *sim, const hk_message_t *message);
