@@ -450,7 +450,7 @@ def test_doctor(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     for made in (Checkup(facts(), moment, measured, (warning,), missing), nothing):
         monkeypatch.setattr("hockney.measure.doctor.check_up", lambda found=made: found)
         documents.append(read("doctor"))
-    optional = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.")
+    optional = ("facts.topology.caches.", "facts.topology.nodes.", "facts.network.interfaces.", "findings.")
     check_page(documents, "doctor", optional=optional)
 
 
@@ -536,7 +536,11 @@ def test_the_page_has_every_code_and_no_other(title: str, table: str) -> None:
 
 
 def test_the_page_has_every_cause_of_a_finding_and_no_other() -> None:
+    """Those of the hardware have a table of their own."""
     listed = {pair for row in rows_below("Causes") for pair in itertools.product(*map(codes_in, row))}
+    for causes, meaning in rows_below("Limits of the hardware", (DOCS / "limits.md").read_text(encoding="utf-8")):
+        code = "below its limit" if "a rate below its limit" in meaning else "hardware limit"
+        listed |= {(code, cause) for cause in codes_in(causes)}
     assert listed == {(code, cause) for code, words in WORDING.items() for cause in words.get("causes", ())}
 
 

@@ -96,8 +96,9 @@ SOURCES = Path(hockney.__file__).parent
 
 
 def facts_of_analysis() -> set[str]:
-    """Every name that a fact or a field of a subject may have: the texts and keywords of the code that makes them."""
-    names: set[str] = set()
+    """Every name that a fact or a field of a subject may have: texts and keywords of the code, and of rules."""
+    rules = read_toml(SOURCES / "analysis/hardware.toml")["row"]
+    names = {name for row in rules for name in row.get("facts", ())}
     for path in [*(SOURCES / "analysis").rglob("*.py"), *(SOURCES / "archive").glob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -17,22 +17,25 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from hockney.analysis.host_series import LATENCY, RATE
 from hockney.analysis.pair_classes import PAIR_CLASSES, classes_of, pair_of
-from hockney.errors import unknown
+from hockney.errors import UsageError, unknown
 from hockney.model import NOT_MEASURED, Point
 from hockney.results.figures import Figure
 from hockney.results.runs import Run, Series
+from hockney.results.sheets import find_sheet, medium
 from hockney.stats import State
 from hockney.stats.states import is_state, parse_state
 from hockney.suites import SOME, Fraction, Launches, Names, Options, Ranks, Seconds, Suite, SuiteSeries, read_sizes
-from hockney.suites.toml_models import FROM_FILE, Errors, parsed, read_model
+from hockney.suites.toml_models import FROM_FILE, Errors, parsed, read_model, validated
 from hockney.units import ordinal, parse_rate_bytes_per_s, parse_time_ns
 from hockney.worker.catalogue import Catalogue, matches
 from hockney.worker.hosts import parse_hosts
 from hockney.worker.words import as_pairs, check_words, each_of, filled
+
+_SLACK = 0.1  # beyond a sheet's figure: two machines of one kind are no more alike
 
 
 def _limit(sign: str, parse: Any, example: str) -> Any:
@@ -105,16 +108,37 @@ class Expectation(BaseModel):
         both = (("latency", self.latency_ns), ("bandwidth", self.bandwidth_bytes_per_s))
         return [(what, limit) for what, limit in both if limit is not None]
 
+    def place(self, number: int) -> str:
+        """Where its limits are."""
+        return f"the {ordinal(number)} [[expect]]"
+
+
+class SheetExpectation(Expectation):
+    """A table that is made of a figure of this data sheet."""
+
+    sheet: str
+
+    def place(self, number: int) -> str:
+        """Where its limits are."""
+        return f"the data sheet {self.sheet}"
+
 
 class Expectations(BaseModel):
-    """The whole file. `time`, `precision` and `launches` are for measuring."""
+    """The whole file. `time`, `precision` and `launches` are for measuring. `like`: a data sheet with more limits."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     time_s: Seconds = Field(default=30.0, alias="time")
     precision: Fraction = 0.02
     launches: Launches = 1
-    expect: Annotated[tuple[Expectation, ...], SOME]
+    like: str | None = None
+    expect: tuple[Expectation, ...] = ()
+
+    @model_validator(mode="after")
+    def _some(self) -> Expectations:
+        if not self.expect and self.like is None:
+            raise ValueError('there is no limit: add a table that begins with [[expect]], or like = "server.toml"')
+        return self
 
     def suite(self) -> Suite:
         """The suite that measures all limits."""
@@ -151,6 +175,8 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
         return [*check_words(limits, "expect", catalogue), *_check_limits(limits, catalogue)]
 
     limits = read_expectations(path, check)
+    if limits.like is not None:
+        limits = limits.model_copy(update={"expect": (*limits.expect, *_like(limits.like, path.parent, catalogue))})
     named = [word for table in limits.expect for word in table.transports if word.startswith("mpi@")]
 
     def whole(table: Expectation) -> Expectation:
@@ -160,6 +186,31 @@ def load_expectations(path: Path, catalogue: Catalogue) -> Expectations:
         return filled(table, catalogue.pattern(table.pattern))
 
     return limits.model_copy(update={"expect": tuple(map(whole, limits.expect))})
+
+
+def _like(word: str, folder: Path, catalogue: Catalogue) -> list[Expectation]:
+    """A limit for each figure of a data sheet within one host, `_SLACK` beyond the worse end of its interval.
+
+    A library that is not here stands for all of its kind, and of several such the slowest counts. What cannot be
+    measured here is left out, as is a rate without a size. Raises UsageError where nothing is left.
+    """
+    tables: dict[tuple[object, ...], tuple[float, dict[str, Any]]] = {}
+    for figure in find_sheet(word, folder).figure:
+        pattern, is_rate = catalogue.patterns.get(figure.pattern), figure.value.is_rate
+        on = figure.transport if figure.transport in catalogue.transports else medium(figure.transport)
+        is_known = pattern is not None and any(matches(on, name) for name in catalogue.transports)
+        if pattern is None or not is_known or figure.hosts > 1 or (is_rate and not figure.bytes):
+            continue
+        time_ns = figure.worst * (1 + _SLACK) if not is_rate else 1 / figure.worst * (1 + _SLACK)
+        limit = {"bandwidth": f">= {1e-9 / time_ns:.6f} GB/s"} if is_rate else {"latency": f"<= {time_ns:.3f} ns"}
+        sizes = {"bytes": [figure.bytes]} if pattern.sized else {}
+        table = {"pattern": pattern.name, "transports": [on], "ranks": [figure.ranks], "options": figure.options}
+        key = (*figure.key, on)
+        tables[key] = max(tables.get(key, (0.0, {})), (time_ns, table | sizes | limit), key=lambda each: each[0])
+    if not tables:
+        raise UsageError(f"the data sheet {word} has no figure that can be measured here within one host")
+    name = f"the data sheet {word}"
+    return [validated({**table, "sheet": word}, name, SheetExpectation) for _, table in tables.values()]
 
 
 def _check_limits(limits: Expectations, catalogue: Catalogue) -> Iterable[tuple[str, str]]:
@@ -252,7 +303,7 @@ def judge_expectations(
             ]
             for what, limit in table.limits:
                 none = Judged(
-                    *(f"the {ordinal(number)} [[expect]]", _subject(table, asked), what, limit),
+                    *(table.place(number), _subject(table, asked), what, limit),
                     *(Outcome.INCONCLUSIVE, table),
                     reason=LimitReason.NO_SERIES,
                     classes=classes,

@@ -36,7 +36,7 @@ _PROBLEMS = {
     *("yielding library", "far above the floor", "identical rows", "kinked scaling law", "two speeds"),
     *("differing hosts", "wrong clock", "unusable host", "stuck host", "stuck link", "silent host"),
     *("throttled host", "lost carrier", "interface errors", "slower host", "all slower"),
-    *("below interface", "missed limit"),
+    *("below interface", "missed limit", "hardware limit", "below its limit"),
     *(f"{what} {where}" for what in ("slow", "late", "lossy", "interrupted") for where in ("host", "link", "uplink")),
 }
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "bisect": "Find the commit that made a pattern slower, or faster.",
     "tune": "Find settings of an MPI library that are faster than its defaults, and write them as its rules.",
     "predict": "Predict times of a suite or some patterns on a machine fitted to a run, or on a model.",
+    "share": "Write a run as a data sheet that you can give to others.",
     "export": "Write a run as CSV, JSON, Parquet or OSU text.",
     "import": "Store the outputs of other benchmarks as a run.",
     "report": "Write an HTML report of runs.",

@@ -26,10 +26,11 @@ def doctor(no_facts: bool, *, as_json: bool, store: Path | None) -> int:
     """
     from hockney.measure.doctor import check_up
     from hockney.report.documents.doctor import doctor_document
+    from hockney.report.documents.findings import findings_json
 
     checkup = check_up()
     if as_json:
-        print_json("doctor", vars(checkup))
+        print_json("doctor", {**vars(checkup), "findings": findings_json(checkup.findings)})
         return ExitCode.DONE
     show(doctor_document(checkup, with_facts=not no_facts))
     return ExitCode.DONE

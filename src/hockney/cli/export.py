@@ -60,7 +60,7 @@ def export(
         if parquet is not None:
             with replaced(parquet, "wb") as file:
                 write_parquet(run, file, samples=samples)
-            _say_written(parquet)
+            say_written(parquet)
             return
         with written(output) as stream:
             if osu:
@@ -71,10 +71,10 @@ def export(
                 write_json(run, stream, samples=samples)
             else:
                 write_csv(run, stream)
-    _say_written(output)
+    say_written(output)
 
 
-def _say_written(path: Path | None) -> None:
+def say_written(path: Path | None) -> None:
     """Say that a file was written; nothing of standard output or a special file."""
     if path is not None and path.is_file():
         remark(f"Wrote {path} ({path.stat().st_size / 1e3:,.0f} kB).")

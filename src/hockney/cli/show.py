@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hockney.cli.common import command, complete, names, transports_option
+from hockney.cli.common import command, complete, file_option, names, transports_option
 from hockney.errors import UsageError, unknown
 from hockney.render.json import print_json
 from hockney.results.export import launches_json, series_json
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     "--plot", is_flag=True, help="Plot times, rates and CPU times; with --tables: published figures and yours."
 )
 @click.option("--tables", is_flag=True, help="Print the tables of the run's suite; an error if it has none.")
+@click.option("--like", is_flag=True, help="Compare with the data sheets of machines that resemble this one.")
+@file_option("--sheet", metavar="FILE.toml", help="With --like: also with this data sheet (of `hockney share`).")
 @click.option("--all", "everything", is_flag=True, help="Every figure, in one table per curve.")
 @click.option(
     "-v",
@@ -55,6 +57,8 @@ def show(
     by_size: bool,
     plot: bool,
     tables: bool,
+    like: bool,
+    sheet: Path | None,
     everything: bool,
     verbose: bool,
     as_json: bool,
@@ -76,13 +80,19 @@ def show(
         "--by-size": by_size,
         "--plot": plot and not tables,
         "--tables": tables,
+        "--like": like or sheet is not None,
         "--all": everything and not as_json,
     }
-    given = [name for name, is_given in forms.items() if is_given] + ["--json"] * (as_json and (plot or not tables))
+    given = [name for name, is_given in forms.items() if is_given] + ["--json"] * (
+        as_json and (plot or not tables) and not forms["--like"]
+    )
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} are two forms of output: give one")
     with open_results(store) as results:
         run = results.run(reference)
+        if forms["--like"]:
+            _show_like(run, sheet, as_json=as_json)
+            return
         series = select(run, pattern, transport)
         if state is not None:
             seen = {figure.state for member in series for figure in member.figures()}
@@ -112,6 +122,19 @@ def show(
             whole = above.kind.in_full(above.values) if above and above.kind.in_full else ()
             shown = [*whole, *run_document(run, series, every_state=states, state=state, verbose=verbose)]
         show_document([*shown, *bindings(run), *clocks_around_document(run)] if verbose else shown)
+
+
+def _show_like(run: Run, path: Path | None, *, as_json: bool) -> None:
+    """The run among the data sheets of the archive and, if it is given, this one."""
+    from hockney.render.text import show as show_document
+    from hockney.report.likeness import like_document, like_json
+    from hockney.results.sheets import read_sheet
+
+    more = [] if path is None else [read_sheet(path)]
+    if as_json:
+        print_json("show", {**run_as_json(run), "like": like_json(run, more)})
+    else:
+        show_document(like_document(run, more))
 
 
 def _filled_tables(run: Run) -> Tables | None:

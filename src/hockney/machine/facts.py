@@ -26,6 +26,9 @@ _VARIABLES = (
     "FI_", "GLIBC_TUNABLES", "GOMP_", "HYDRA_", "I_MPI_", "KMP_", "LD_LIBRARY_PATH", "LD_PRELOAD", "MALLOC_", "MPICH_",
     "MPIR_CVAR_", "MV2_", "OMPI_", "OMP_", "PMIX_MCA_", "PRTE_MCA_", "PSM2_", "PSM3_", "UCX_",
 )  # fmt: skip
+_GPU_MAKERS = ("0x10de", "0x1002")  # NVIDIA and AMD: other display controllers are those of a board
+_GPU_FIELDS = ("pci.bus_id", "name", "clocks_throttle_reasons.active", "ecc.errors.uncorrected.volatile.total")
+_SLOWED = 0xE8  # of the reasons: heat, and what protects the hardware; a power cap and idle clocks are normal
 _CPUS = "sys/devices/system/cpu"
 
 
@@ -34,6 +37,10 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "number": int,
     "thousands": lambda text: int(text) * 1000,
     "middle": lambda text: int(text.split()[1]),  # `least default most`, as Linux writes the buffers of TCP
+    "most": lambda text: int(text.split()[2]),
+    "natural": lambda text: int(text) if int(text) >= 0 else None,  # -1: unknown
+    "first": lambda text: float(text.split()[0]),  # `32.0 GT/s PCIe`, `400 Gb/sec (4X NDR)`
+    "lanes": lambda text: int(text.partition("(")[2].partition("X")[0]),
     "chosen": lambda text: text.partition("[")[2].partition("]")[0],  # `always [madvise] never` -> madvise
 }
 
@@ -66,6 +73,12 @@ def facts(
         "memory": {**_memory(root), **_contents(root, "memory")},
         "clock": {**_contents(root, "clock"), "available": clocks.split()},
         "network": {**_contents(root, "network"), "interfaces": _interfaces(root), "rdma": _names(root, "infiniband")},
+        "hardware": {
+            **_contents(root, "hardware"),
+            "devices": _devices(root),
+            "memory": _modules(root),
+            "route": _default_interface(root),
+        },
         "board": " ".join(word for word in board if word) or None,
         "limits": {
             "usable_cpus": format_cpus(usable_cpus()),
@@ -126,12 +139,13 @@ def _table(name: str) -> dict[str, Any]:
 
 
 def _contents(root: Path, part: str) -> dict[str, Any]:
-    """The facts of one part whose value is the content of one file."""
+    """The facts of one part of facts.toml whose value is the content of one file below `root`."""
     values: dict[str, Any] = {}
     for name, (path, form) in _table("facts")[part].items():
         values[name] = None
         with contextlib.suppress(ValueError, IndexError):
-            values[name] = _READERS[form](read_text(root / path) or "") or None
+            value = _READERS[form](read_text(root / path) or "")
+            values[name] = None if value == "" else value
     return values
 
 
@@ -219,6 +233,72 @@ def _interfaces(root: Path) -> list[dict[str, Any]]:
             }
         )
     return interfaces
+
+
+def _default_interface(root: Path) -> str | None:
+    """The interface of the default route of IPv4."""
+    rows = [line.split() for line in (read_text(root / "proc/net/route") or "").splitlines()]
+    return next((row[0] for row in rows if row[1:2] == ["00000000"]), None)
+
+
+def _devices(root: Path) -> list[dict[str, Any]]:
+    """Each GPU and network device on PCI; what is None, or missing, is not known, as most is of virtual ones.
+
+    `slot_` is what the device is plugged into; `apart` is what an IOMMU keeps together, `switch` the PCIe switch above.
+    """
+    devices, gpus = [], _gpus(root)
+    for path in sorted((root / "sys/bus/pci/devices").glob("*")):
+        kind = {"0x02": "network", "0x03": "gpu", "0x12": "gpu"}.get((read_text(path / "class") or "")[:4])
+        if kind is None or (kind == "gpu" and read_text(path / "vendor") not in _GPU_MAKERS):
+            continue
+        slot, group = path.resolve().parent, path / "iommu_group"
+        device = {"kind": kind, "name": f"{kind} {path.name}", **_contents(path, "device")}
+        device |= {f"slot_{key}": value for key, value in _contents(slot, "device").items() if key.endswith("_max")}
+        device["apart"] = group.resolve().name if group.exists() else None
+        device["switch"] = slot.parent.name if slot.parent.name.count(":") == 2 else None
+        for net in sorted(path.glob("net/*"))[:1]:
+            device |= {"name": net.name, "interface": net.name, **_contents(net, "interface")}
+        for port in sorted(path.glob("infiniband/*/ports/1"))[:1]:
+            device |= {"name": port.parents[1].name, **_contents(port, "port")}
+        devices.append(device | gpus.get(path.name, {}))
+    return devices
+
+
+def _gpus(root: Path) -> dict[str, dict[str, Any]]:
+    """What the driver of NVIDIA says of each GPU, by the address of its device."""
+    query = f"--query-gpu={','.join(_GPU_FIELDS)}"
+    has_driver = (root / "proc/driver/nvidia").exists()
+    said = _ask(["nvidia-smi", query, "--format=csv,noheader,nounits"]) if has_driver else None
+    links = re.split(r"^GPU \d+", _ask(["nvidia-smi", "nvlink", "-s"]) or "" if said else "", flags=re.MULTILINE)[1:]
+    rows = [row for line in (said or "").splitlines() if len(row := line.split(", ")) == len(_GPU_FIELDS)]
+    return {
+        address[-12:].lower(): {
+            "name": name,
+            "slowed": bool(int(reasons, 16) & _SLOWED) if reasons.startswith("0x") else None,
+            "errors": int(errors) if errors.isdecimal() else None,
+            "nvlinks": text.count("GB/s"),
+            "nvlinks_off": text.count("<inactive>"),
+        }
+        for (address, name, reasons, errors), text in zip(rows, [*links, *[""] * len(rows)], strict=False)
+    }
+
+
+def _modules(root: Path) -> dict[str, int | None]:
+    """Sockets and modules of memory with their speeds, which only root may read (SMBIOS, type 17), and errors."""
+    sockets, speeds = 0, list[tuple[int, int]]()  # as they run, and as they could
+    for path in (root / "sys/firmware/dmi/entries").glob("17-*/raw"):
+        with contextlib.suppress(OSError):
+            raw, sockets = path.read_bytes(), sockets + 1
+            size, most, now = (int.from_bytes(raw[at : at + 2], "little") for at in (0x0C, 0x15, 0x20))
+            speeds += [(now or most, most)] if size not in (0, 0xFFFF) and most else []
+    errors = [read_int(path) or 0 for path in (root / "sys/devices/system/edac/mc").glob("mc*/[cu]e_count")]
+    return {
+        "sockets": sockets or None,
+        "modules": len(speeds) or None,
+        "mt_per_s": min((now for now, _ in speeds), default=None),
+        "mt_per_s_max": min((most for _, most in speeds), default=None),
+        "errors": sum(errors) if errors else None,
+    }
 
 
 def _software(compiler: Mapping[str, str | None]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hockney.analysis.finding import Finding
+from hockney.analysis.hardware import faults
 from hockney.machine.activity import Moment, observe
 from hockney.machine.facts import facts
 from hockney.machine.placement import choose_cpus, usable_cpus
@@ -61,6 +63,7 @@ class Checkup:
     measured: PairFigures
     warnings: tuple[Warning_, ...]
     missing: tuple[Missing, ...]
+    findings: tuple[Finding, ...] = ()
 
 
 def check_up(duration_s: float = 1.5) -> Checkup:
@@ -76,7 +79,7 @@ def check_up(duration_s: float = 1.5) -> Checkup:
         missing.append(Missing("worker", error.reason, error.remedy or "repair that, or name another compiler with CC"))
         measured = PairFigures(why=str(error))
     warnings = (*warnings_before(known, moment=moment, when="a moment ago"), *warnings_after(measured))
-    return Checkup(known, moment, measured, warnings, tuple(missing))
+    return Checkup(known, moment, measured, warnings, tuple(missing), tuple(faults(known)))
 
 
 # ---- measuring ------------------------------------------------------------------------------------------------------

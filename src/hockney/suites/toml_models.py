@@ -15,7 +15,7 @@ from hockney.files import named_text, parse_toml
 from hockney.units import counted, ordinal
 
 FROM_FILE = "file"  # the context of hand-written content, which may be ambiguous
-_TABLES = ("series", "expect")
+_TABLES = ("series", "expect", "figure")
 _EXAMPLES = {  # of keys that must be there
     "name": '"my-suite"',
     "title": '"What it is"',

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from hockney.analysis.explain import caches, laws, outliers, pattern_pairs, ranks, switches
 from hockney.analysis.explain.curve import Parameters, Reading
 from hockney.analysis.explain.fits import FittedLine, OffLine, lines_of, parameters_of
+from hockney.analysis.explain.hardware_limits import hardware_limits
 from hockney.analysis.explain.layers import Layer, layers_of
 from hockney.analysis.explain.read import read_run
 from hockney.analysis.finding import Absence, Detector, Finding, NotChecked, Note, Subject, as_warned, load_of
@@ -39,6 +40,7 @@ DETECTORS: tuple[Detector, ...] = (
     Detector("slow host", "slow hosts", ranks.slow_hosts),
     Detector("yielding library", "yielding libraries", ranks.yields),
     Detector("far above the floor", "latency above the floor", ranks.above_floor, "quick"),
+    Detector("hardware limit", "limits of the hardware", hardware_limits),
     Detector("slower than its parts", "collectives and their parts", pattern_pairs.slower_than_parts, "guidelines"),
 )
 # Findings that other programs on the CPUs may cause. Where such programs ran, one finding replaces all of these, except

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from hockney.analysis.hardware import subjects
 from hockney.machine.files import named_cpus
-from hockney.report.document import Block, Column, Table, Text, Title
-from hockney.report.notes import caveat_notes, of_warnings
-from hockney.units import format_bytes, format_mebibytes, format_ns, format_share
+from hockney.report.document import Block, Bullet, Column, Table, Text, Title
+from hockney.report.findings import sentence_of
+from hockney.report.notes import caveat_notes, fixed, of_warnings
+from hockney.units import format_bytes, format_mebibytes, format_ns, format_rate, format_share
 
 if TYPE_CHECKING:
     from hockney.measure.doctor import Checkup
@@ -23,6 +25,11 @@ def doctor_document(checkup: Checkup, *, with_facts: bool) -> Iterator[Block]:
     yield Table(["", Column("", wrap=True)], list(_measured_rows(checkup)))
     yield Title("Limits to precision")
     yield from caveat_notes(of_warnings(checkup.warnings), verbose=True)[0] or [Text("Nothing was found.")]
+    hardware = list(_hardware_rows(checkup.facts))
+    if hardware or checkup.findings:
+        yield Title("Limits of the hardware")
+        yield Table(["", Column("", wrap=True)], hardware)
+        yield from (Bullet(sentence_of(each) + fixed(each.fix)) for each in checkup.findings)
     if checkup.missing:
         yield Title("Missing")
         rows = [[missing.name, missing.why, missing.how] for missing in checkup.missing]
@@ -61,6 +68,26 @@ def _machine_rows(facts: dict[str, Any]) -> list[list[str]]:
         ["system", f"{facts['os']['name'] or '?'}, {facts['os']['kernel']}{f', {inside}' if inside else ''}"],
         ["compiler", facts["software"]["c_compiler"] or "none"],
     ]
+
+
+def _hardware_rows(facts: dict[str, Any]) -> Iterator[list[str]]:
+    """What each link and network, and the memory, carry at most, as far as it is known."""
+    for part in subjects(facts):
+        texts = []
+        if part.get("link"):
+            texts.append(f"{part['link']} carries {format_rate(part['link_bytes_per_s'])}")
+        if part.get("bits_per_s"):
+            texts.append(f"{part['bits_per_s'] / 1e9:g} Gbit/s, which are {format_rate(part['speed_bytes_per_s'])}")
+        texts += [
+            f"{key} {part[name]}" for key, name in (("MTU", "mtu_bytes"), ("NVLinks", "nvlinks")) if part.get(name)
+        ]
+        if part.get("modules"):
+            rate = format_rate(8e6 * part["modules"] * part["mt_per_s"])
+            texts.append(
+                f"{part['modules']} modules of {part['mt_per_s']} MT/s carry {rate} at most, with a channel each"
+            )
+        if texts:
+            yield [part["name"], "; ".join(texts)]
 
 
 def _measured_rows(checkup: Checkup) -> Iterator[list[str]]:

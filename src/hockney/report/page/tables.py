@@ -11,6 +11,7 @@ from hockney.report.commands import typed
 from hockney.report.document import Block, Item, Section, Table, Text, Title
 from hockney.report.documents.impacts import background_text, impact_blocks
 from hockney.report.documents.sheet import sheet_legend, sheet_table
+from hockney.report.likeness import like_section
 from hockney.report.notes import endings_of
 from hockney.report.page.material import Material
 from hockney.report.page.summary import utc
@@ -33,8 +34,8 @@ def sections_of(material: Material) -> dict[str, Section]:
         texts = map(Text, (best, *sheet_legend(sheet, material.run, table, how)))
         found["sheet"] = Section("Data sheet", (table, *texts, notes))
     found |= {"rates": material.rates} if material.rates else {}
-    load = load_section(material)
-    return found | ({"load": load} if load else {})
+    others = {"load": load_section(material), "like": like_section(material.run)}
+    return found | {name: section for name, section in others.items() if section}
 
 
 def load_section(material: Material) -> Section | None:

@@ -6,7 +6,8 @@ Those that need samples read only a few series, since a run may hold millions of
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from hockney.report.commands import typed
 from hockney.report.documents.history import chart_labels, chart_notes
 from hockney.report.page.material import Material
 from hockney.results.runs import Series
+from hockney.results.sheets import archived, medium
 from hockney.results.traits import transport_traits
 from hockney.stats.figures import samples_for
 from hockney.units import format_bytes
@@ -267,6 +269,18 @@ def archive_points() -> tuple[ArchivePoint, ...]:
     return tuple(points)
 
 
+def _sheets() -> Iterator[Line]:
+    """The data sheets of the archive that have both figures of an MPI: those of the best library."""
+    for sheet in archived().values():
+        of_mpi = [each for each in sheet.figure if medium(each.transport) == "mpi" and each.ranks == 2]
+        times_ns = [each.value.value for each in of_mpi if each.pattern == "pingpong" and not each.value.is_rate]
+        rates = [each.value.value for each in of_mpi if each.pattern == "oneway" and each.value.is_rate]
+        if times_ns and rates:
+            name = f"{re.split('[,:]', sheet.title)[0]}, {sheet.date[:4]}"
+            what = "MPI between hosts" if of_mpi[0].hosts > 1 else "MPI within a host"
+            yield Line(name, [(min(times_ns), max(rates))], "published", labels=(what,))
+
+
 def machines_chart(material: Material) -> Chart:
     """Latency and bandwidth, if a transport of the runs has both."""
     measured = []
@@ -281,5 +295,6 @@ def machines_chart(material: Material) -> Chart:
         Line(f"{each.title}, {each.year}", [(each.latency_ns, each.rate_bytes_per_s)], "published", labels=(each.what,))
         for each in archive_points()
     ]
+    published += list(_sheets()) if measured else []
     views = [View("", [*published, *measured])] if measured else []
     return chart("machines", "points", Axis("latency", "ns"), Axis("bandwidth", "bytes/s"), views)
