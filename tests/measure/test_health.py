@@ -306,7 +306,9 @@ def test_a_check_measures_the_hosts_of_a_baseline_again(
 ) -> None:
     """Where hosts are as fast as they were, and where n3 sends more slowly."""
     asked = of_health("n[1-4]", interface="eth1", limits=Limits(time_s=77))
-    files: dict[str, object] = {"expected": [{"pattern": "flows", "transports": ["tcp"], "hosts": ["*"], "bandwidth": 1.0}]}
+    files: dict[str, object] = {
+        "expected": [{"pattern": "flows", "transports": ["tcp"], "hosts": ["*"], "bandwidth": 1.0}]
+    }
     files |= {"switches": {"leaf": "n[1-4]"}}
     plan = plan_health(asked, load(), seed=1).as_json() | files
     slow = {(2, other): rate for other in range(4) if other != 2}

@@ -219,9 +219,9 @@ def table(cells: Sequence[dict[str, Any]], mbit: int) -> Iterator[str]:
             f"| {row.shape.title} | {row.free_hz[0]:,.0f} | {row.free_hz[1]:,.0f} | {free} "
             f"| {row.collapse[0]:.2f} | {row.collapse[1]:.2f} | {of} |"
         )
-    free = sum(abs(error(row.free_hz)) <= _FREE_ERROR for row in rows)
-    collapse = sum(abs(error(row.collapse)) <= _COLLAPSE_ERROR for row in rows)
-    within = f"event rate within {_FREE_ERROR:.0%}: {free}; collapse within {_COLLAPSE_ERROR:.0%}: {collapse}"
+    right = sum(abs(error(row.free_hz)) <= _FREE_ERROR for row in rows)
+    of_collapse = sum(abs(error(row.collapse)) <= _COLLAPSE_ERROR for row in rows)
+    within = f"event rate within {_FREE_ERROR:.0%}: {right}; collapse within {_COLLAPSE_ERROR:.0%}: {of_collapse}"
     yield f"of {len(rows)}: {within}"
     pairs = [
         (better, worse)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from hockney.measure.predict import Models, Tick, times_of
 from hockney.model import Measurement, Point
-from hockney.results.rates import at_rate, bounds, next_hz
+from hockney.results.rates import at_rate
+from hockney.stats.rates import bounds, next_hz
 
 _INNER, _ALL = "inner_drops", "drops"
 _OFFERED_MAX = 2  # times what the farm can do: more changes nothing
