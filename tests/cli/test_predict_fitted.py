@@ -192,16 +192,15 @@ def test_a_fitted_machine_is_extended_to_a_switch_that_loses(
         shown = document(capsys, *words, "--topology", str(file), "--json")
         (row,), (port,) = shown["predictions"], shown["overflows"]
         times_ns[buffer], ports[buffer] = row["time_ns"], (port["rank"], port["role"], port["drops"] > 0)
-    assert times_ns[65_536] > 3 * times_ns[1 << 24]
+    assert times_ns[65_536] > 2 * times_ns[1 << 24]
     assert ports == {65_536: (13, "builder 1", True), 1 << 24: (None, None, False)}
     assert execute([*words, "--topology", str(file)]) == 0
     screen = " ".join(capsys.readouterr().out.split())
     assert f"The network is {file}, TCP over ports with buffers." in screen
     assert "First overflow No port drops a segment; each holds 16 MiB." in screen
-    searched = (*words, "-o", "in_flight=4", "-o", "rate=max", "-o", "deadline=1s", "--topology", str(file))
-    assert execute([*searched, "--set", "switch.buffer_bytes=65536", "--sensitivity"]) == 0
+    assert execute([*words, "--topology", str(file), "--set", "switch.buffer_bytes=65536", "--sensitivity"]) == 0
     screen = " ".join(capsys.readouterr().out.split())
-    assert "The port of builder 1 (rank 13) drops segments even at " in screen
+    assert "The port of builder 1 (rank 13) drops most of " in screen
     assert "buffers of switches (buffer) doubled" in screen
     assert "bandwidth of links (link.bandwidth) doubled" in screen
 
