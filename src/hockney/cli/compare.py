@@ -91,8 +91,7 @@ def compare(
 ) -> int:
     """Compare two runs: which series became faster or slower.
 
-    A run is a number, a label, `last` or `last~1`. It needs 3 launches, better 6. --interleave measures two variants
-    of a pattern or suite in alternation: both see the same machine.
+    A run is a number, a label or `last~1`, of 3 launches or more. --interleave measures two variants.
     """
     from hockney.analysis.compare import compare_runs
     from hockney.render.text import show

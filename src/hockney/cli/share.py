@@ -12,7 +12,7 @@ from hockney.render.json import print_json
 from hockney.results.runs import open_results
 
 
-@command("share", example="hockney share\nhockney share monday -o server.toml")
+@command("share", example="hockney share\nhockney share last~1\nhockney share monday -o server.toml")
 @click.argument("reference", required=False, metavar="[RUN]", default="last", shell_complete=complete("run"))
 @output_option(help="Write to FILE instead of standard output.")
 def share(reference: str, *, output: Path | None, as_json: bool, store: Path | None) -> None:
@@ -20,7 +20,9 @@ def share(reference: str, *, output: Path | None, as_json: bool, store: Path | N
 
     The file has the hardware, versions, and figures with intervals: of each curve the time of the shortest message and
     the best rate. It has no names of hosts, users or files, no addresses and no serial numbers. Read it before you send
-    it. `hockney show --sheet FILE` compares a run with it.
+    it.
+
+    `hockney show --sheet FILE` compares a run with it.
     """
     from hockney.report.sharing import shared, sheet_text
 

@@ -244,6 +244,6 @@ def keeps_pace(measurement: Measurement) -> bool:
 
 
 def most_repetitions(measurement: Measurement) -> int:
-    """How many repetitions a batch may have, so that it has no more messages than are simulated in a moment."""
-    # A barrier counts no message.
-    return (1 << 18) // max(measurement.point.ranks, measurement.definition.messages_per_rep)
+    """How many repetitions a batch may have, so that it has no more messages than are simulated in a moment; 2 or more."""
+    # A barrier counts no message. A stream's ends take a second repetition to be known.
+    return max(2, (1 << 18) // max(measurement.point.ranks, measurement.definition.messages_per_rep))
