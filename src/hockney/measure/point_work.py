@@ -244,6 +244,6 @@ def keeps_pace(measurement: Measurement) -> bool:
 
 
 def most_repetitions(measurement: Measurement) -> int:
-    """How many repetitions a batch may have, so that it has no more messages than are simulated in a moment; 2 or more."""
+    """How many repetitions, 2 or more, a batch may have, so that no more messages are simulated than in a moment."""
     # A barrier counts no message. A stream's ends take a second repetition to be known.
     return max(2, (1 << 18) // max(measurement.point.ranks, measurement.definition.messages_per_rep))
