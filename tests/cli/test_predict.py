@@ -160,7 +160,6 @@ def test_variants_of_a_model_change_too(capsys: pytest.CaptureFixture[str]) -> N
             ("pingpong", "--machine", "m.toml", "--link", "1GB/s"),
             "leave out --from, --transport, --topology and --link",
         ),
-        ((*FARM, "--sensitivity"), "rate=max searches a rate: leave out --sensitivity"),
     ],
 )
 def test_bad_input_is_a_sentence(cli: Cli, made_up: Path, words: tuple[str, ...], said: str) -> None:

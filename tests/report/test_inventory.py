@@ -214,7 +214,7 @@ def test_an_option_that_takes_numbers_in_place_of_a_word_says_how_many(capsys: p
     known = {each["name"]: (*each["choices"], each["default"]) for each in options if each["list_max"] == 64}
     assert known == {"distances": ("grid", "grid"), "fragment": ("fixed", "fixed")}
     assert {each["name"] for each in options if each["list_max"]} == known.keys()
-    assert not [word for each in options for word in each["choices"] if not re.fullmatch(r"[\w-]+", word)]
+    assert not [word for each in options for word in each["choices"] if not re.fullmatch(r"[\w:-]+", word)]
 
 
 @pytest.mark.usefixtures("catalogue")

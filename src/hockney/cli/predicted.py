@@ -164,8 +164,9 @@ def predicted(
             new = times_of(points, after, tick=tick_of("changed", len(points)))
             new_ns, measured = new.time_ns, new.measured
             done.predictions = [replace(row, changed_ns=new_ns.get(row.point)) for row in done.predictions]
-        tick = tick_of("overflow", len(measured))
-        done.overflows = overflows_of(measured, after, is_searched=deadline_ns is not None, tick=tick)
+        if any(model.machine.switch is not None for model in after.values()):
+            tick = tick_of("overflow", len(measured))
+            done.overflows = overflows_of(measured, after, is_searched=deadline_ns is not None, tick=tick)
         if sensitivity:
             tick = tick_of("sensitivity", len(new_ns) * len(improvements(after.values())))
             done.effects = effects_of(new_ns, after, of_changed, tick=tick)

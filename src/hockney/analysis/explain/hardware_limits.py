@@ -13,6 +13,7 @@ from hockney.machine.facts import fact
 from hockney.model import split_placed
 
 _NORMAL = 0.8  # of a limit: PCIe and Ethernet reach 0.87 to 0.97 of theirs
+_LONG_BYTES = 1 << 16  # shorter messages are limited by their latency
 
 
 def hardware_limits(reading: Reading) -> Iterator[Finding]:
@@ -20,7 +21,8 @@ def hardware_limits(reading: Reading) -> Iterator[Finding]:
     used = set() if reading.plan.get("virtual") else {"memory", "cpu"}
     for curve in reading.curves:
         limit = _limit(curve, reading)
-        rates = [rate for point in curve.points if (rate := point.rate_bytes_per_s) is not None]
+        long = [point for point in curve.points if point.bytes >= _LONG_BYTES]
+        rates = [rate for point in long if (rate := point.rate_bytes_per_s) is not None]
         if limit is None or not rates:
             continue
         kind, what, most = limit
