@@ -232,14 +232,11 @@ hk_status_t hk_control_allgather(hk_control_t *control, const void *mine, size_t
 hk_status_t hk_control_agree(hk_control_t *control, hk_status_t mine)
 {
     unsigned char worst = (unsigned char)mine;
-    unsigned char *all = NULL;
-    if (control->rank == 0) {
-        all = malloc((size_t)control->size);
-        if (all == NULL) {
-            hk_log(0, "control: no memory to ask %d ranks", control->size);
-            hang_up(control);
-            return HK_ERR_MEMORY;
-        }
+    unsigned char *all = calloc((size_t)control->size, 1); /* filled at rank 0 alone */
+    if (all == NULL) {
+        hk_log(control->rank, "control: no memory to ask %d ranks", control->size);
+        hang_up(control);
+        return HK_ERR_MEMORY;
     }
     hk_status_t status = hk_control_gather(control, &worst, 1, all);
     for (int peer = 0; status == HK_OK && control->rank == 0 && peer < control->size; peer++) {
