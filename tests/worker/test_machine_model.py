@@ -201,9 +201,9 @@ def test_tables_become_lines(table: str, line: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "line"),
     [
-        ("", "tcp 200000000 0 1448 90 10 8000000"),
-        ("min_rto_ms = 0.5\nprobe_ms = 0\nwindow_bytes = 4000\nmss_bytes = 1000\ninitial_window = 2\n",
-         "tcp 500000 4000 1000 90 2 0"),
+        ("", "tcp 200000000 0 1448 90 10 8000000 1"),
+        ("min_rto_ms = 0.5\nprobe_ms = 0\nwindow_bytes = 4000\nmss_bytes = 1000\ninitial_window = 2\njitter = 0.5\n",
+         "tcp 500000 4000 1000 90 2 0 0.5"),
     ],
 )  # fmt: skip
 def test_a_switch_with_buffers_becomes_lines(keys: str, line: str, tmp_path: Path) -> None:
