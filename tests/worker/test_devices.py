@@ -12,6 +12,7 @@ import pytest
 from tests.worker.test_native import DESCRIPTION, converse, measure, measured, shared
 
 from hockney.worker.build import build_worker
+from hockney.worker.catalogue import NO_DEVICE, load
 
 pytestmark = pytest.mark.timeout(300)
 Standin = Callable[..., dict[str, str]]
@@ -119,7 +120,8 @@ def test_without_a_driver_the_point_and_the_transport_say_so(pattern: str) -> No
     how = "it needs an NVIDIA GPU with its driver"
     assert answers[0]["message"] == f"{pattern} needs a device: no NVIDIA driver; {how}"
     rows = {row["name"]: (row["absent"], row["remedy"]) for row in DESCRIPTION["transports"]}
-    assert {rows[name] for name in CUDA} == {("no NVIDIA driver", how)}
+    assert {rows[name] for name in CUDA} == {(NO_DEVICE, how)}
+    assert not {*CUDA} & {missing.name for missing in load(libraries=()).to_get()}  # nothing to install
     _, done = converse(build_worker(), [measure("pingpong", 8)], "-t", "cuda", *shared(2))
     assert f"cuda: no NVIDIA driver; {how}" in done.stderr
 

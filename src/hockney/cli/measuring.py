@@ -138,7 +138,7 @@ def _show(outcome: RunOutcome, lab: Lab, output: OutputOptions) -> int:
 
 def _document(run: Run, tables: Tables | None, catalogue: Catalogue, *, verbose: bool) -> Document:
     if tables:
-        document = tables_document(tables, run, catalogue.missing, verbose=verbose)
+        document = tables_document(tables, run, catalogue.to_get(), verbose=verbose)
         if tables.kind.is_whole or tables.kind.in_full:  # it names the command for all figures itself
             return document
         blocks = document.blocks

@@ -73,7 +73,7 @@ def check_up(duration_s: float = 1.5) -> Checkup:
     missing: list[Missing] = []
     try:
         catalogue = load()
-        missing += catalogue.missing
+        missing += catalogue.to_get()
         measured = _measure(catalogue, duration_s)
     except WorkerError as error:
         missing.append(Missing("worker", error.reason, error.remedy or "repair that, or name another compiler with CC"))

@@ -155,6 +155,9 @@ class TransportInfo(TransportTraits):
     model: Model | None = None
 
 
+NO_DEVICE = "no NVIDIA driver"  # as the worker says it
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """Patterns and transports by name, in the worker's order, and missing ones."""
@@ -162,6 +165,10 @@ class Catalogue:
     patterns: dict[str, PatternInfo]
     transports: dict[str, TransportInfo]
     missing: tuple[Missing, ...]
+
+    def to_get(self) -> tuple[Missing, ...]:
+        """The missing ones that an installation or a repair gives: not the devices that this machine does not have."""
+        return tuple(each for each in self.missing if each.why != NO_DEVICE)
 
     def pattern(self, name: str) -> PatternInfo:
         """The pattern of that name. Raises UsageError with the nearest name."""
