@@ -64,6 +64,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         'name = "mine"\ntitle = "Mine"\n[[series]]\npattern = "pingpong"\nbytes = 8\ntransports = "shm"\n'
     )
     (folder / "expect.toml").write_text('[[expect]]\ntransports = "shm"\npattern = "pingpong"\nlatency = "<= 1 s"\n')
+    limits = {"pattern": "flows", "transports": ["tcp"], "hosts": ["*"], "bandwidth": ">= 1 GB/s"}
+    (folder / "limits.toml").write_text(
+        "\n".join(["[[expect]]", *(f"{key} = {value!r}" for key, value in limits.items())])
+    )
     (folder / "hosts").write_text("localhost\nn1.invalid\n")  # health says that it does not answer
     for words in RUNS:
         assert call_here(folder, *words).returncode in (0, 3), words  # 3: no interval in so little time

@@ -364,7 +364,9 @@ def test_a_tune_that_was_stopped_or_killed_goes_on(tmp_path: Path) -> None:
         runs = [run.id for run in store.runs()]
         assert {store.run(run).status for run in runs} <= {RunStatus.DONE, RunStatus.PARTIAL}
     again = call(tmp_path, *shlex.split(command), "--json")
-    assert again.stdout == ended.stdout
+    # How long more launches would take is estimated from trials of its own.
+    first, second = (re.sub(r'"time_s": [\d.]+', "", each.stdout) for each in (ended, again))
+    assert first == second
     with Store.open(tmp_path / "results.db", readonly=True) as store:
         assert [run.id for run in store.runs()] == runs
     assert stored() == whole
