@@ -20,6 +20,7 @@ from hockney.report.sharing import shared
 from hockney.results import sheets
 from hockney.results.runs import open_results
 from hockney.results.sheets import MachineSheet, SheetValue, archived, cpu_family, find_sheet, medium, read_sheet
+from hockney.worker.catalogue import load
 
 _SECRETS = (
     "planted-host", "alice", "alicesmith@build7", "/opt/alice/mpi", "10.20.30.40", "fe80::1ff:fe23:4567:890a",
@@ -139,6 +140,17 @@ def test_a_sheet_of_the_archive_is_valid_and_published_ones_name_their_source(na
     sheet = find_sheet(name)
     has_interval = {figure.low is not None for figure in sheet.figure}
     assert has_interval == {not sheet.source}
+
+
+@pytest.mark.parametrize("name", archived())
+def test_figures_of_the_archive_are_ones_that_this_version_can_measure(name: str) -> None:
+    catalogue = load(libraries=())
+    for figure in find_sheet(name).figure:
+        pattern = catalogue.pattern(figure.pattern)
+        known = {option.name: option.choices for option in pattern.options}
+        # That of nccl-tests has the name of its rate, as imported ones do.
+        given = {option: str(value) for option, value in figure.options.items() if option != "rate"}
+        assert all(not known[option] or value in known[option] for option, value in given.items()), figure
 
 
 @pytest.mark.parametrize(
