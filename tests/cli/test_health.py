@@ -126,8 +126,21 @@ def test_an_inconclusive_result_has_the_command_that_measures_more(tmp_path: Pat
     store_health(tmp_path / "r.db", 6, rates={(0, 1): 0.5}, measurements=3)
     screen = shown(tmp_path / "r.db")
     assert "No fault found" not in screen
-    assert "bandwidth: insufficient data: too few measurements to decide whether n1 to n2 is at fault" in screen
+    assert "bandwidth: insufficient data: too few measurements to judge n1 to n2" in screen
     assert "health --hosts 'n[1-6]' --time 10m" in screen
+
+
+@pytest.mark.parametrize(("links", "code"), [(1, ExitCode.DONE), (3, ExitCode.INCOMPLETE)])
+def test_a_few_links_that_are_slow_only_at_times_are_no_reason_for_a_mail(
+    links: int, code: ExitCode, tmp_path: Path
+) -> None:
+    slow = {pair: 0.8 for a in range(links) for pair in ((a, 7 - a), (7 - a, a))}
+    store_health(tmp_path / "r.db", 8, rates=slow, scatter=0.3)
+    found = read_health(tmp_path / "r.db")
+    assert (exit_code_of(found), len(found.findings)) == (code, 0)
+    assert ("2 of 56 rates are low in some measurements and usual in others" in shown(tmp_path / "r.db")) == (
+        links == 1
+    )
 
 
 def test_the_reason_why_pairs_failed_is_printed_once(tmp_path: Path) -> None:

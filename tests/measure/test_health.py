@@ -127,20 +127,23 @@ def of_health(hosts: str, limits: Limits | None = None, **fields: Any) -> RunOpt
     return RunOptions(("tcp",), placement=make_placement((hosts,), **fields), limits=limits)
 
 
-@pytest.mark.parametrize(("asked_s", "limit_s"), [(None, 10), (5, 5), (30, 30)])
-def test_a_host_that_dies_is_found_within_ten_seconds_unless_a_limit_is_given(
-    asked_s: int | None, limit_s: int
+@pytest.mark.parametrize(
+    ("time_s", "asked_s", "limit_s"), [(120, None, 10), (60, None, 5), (10, None, 4), (120, 5, 5), (10, 30, 30)]
+)
+def test_a_host_that_dies_is_found_in_a_twelfth_of_the_time_unless_a_limit_is_given(
+    time_s: float, asked_s: int | None, limit_s: int
 ) -> None:
-    asked = of_health("n1,n2", limits=load_suite("health").limits(timeout_s=asked_s))
+    asked = of_health("n1,n2", limits=load_suite("health").limits(time_s=time_s, timeout_s=asked_s))
     assert plan_health(asked, load(), seed=1).limits.timeout_s == limit_s
 
 
 @pytest.mark.parametrize(
     ("took_s", "hosts", "reached", "status", "runs"),
     [
-        (66, "n[1-4]", True, RunStatus.PARTIAL, [(4, 100), (3, 34)]),  # a third of the time is left
-        (67, "n[1-4]", True, RunStatus.PARTIAL, [(4, 100)]),
-        (67, "n[1-4]", False, RunStatus.PARTIAL, [(4, 100), (3, 100 / 3)]),  # once
+        (75, "n[1-4]", True, RunStatus.PARTIAL, [(4, 100), (3, 25)]),  # a quarter of the time is left
+        (76, "n[1-4]", True, RunStatus.PARTIAL, [(4, 100)]),
+        (70, "n[1-4]", False, RunStatus.PARTIAL, [(4, 100), (3, 55)]),  # a quarter more, once
+        (110, "n[1-4]", False, RunStatus.PARTIAL, [(4, 100), (3, 25)]),
         (10, "n[1-2]", True, RunStatus.PARTIAL, [(2, 100)]),  # one host is no pair
         (10, "n[1-4]", True, RunStatus.STOPPED, [(4, 100)]),
         (67, "n[1-4]", False, RunStatus.STOPPED, [(4, 100)]),

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @host_options
 @transport_option(default="tcp", help="The transport: tcp or an MPI. Only tcp counts lost packets. [default: tcp]")
 @duration_option("--time", "time_s", help="Time for measuring. [default: 2m]")
-@limit_option(help="Time limit of one measurement: more for a very slow host. [default: 10s]")
+@limit_option(help="Time limit of one measurement: more for a very slow host. [default: 4s-10s]")
 @file_option("--topology", help="Slurm's topology.conf, or lines switch = hosts: name the switch of a shared fault.")
 @label_option()
 @quiet_option

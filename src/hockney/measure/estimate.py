@@ -114,7 +114,7 @@ def enough_text(first_s: float) -> str:
 
 # ---- limits between hosts: one that dies is then soon named -----------------------------------------------------
 
-_LEAST_S = 4  # TCP sends a segment again four times within it
+LEAST_S = 4  # TCP sends a segment again four times within it
 _TIMES = 10
 _FIRST_BYTES_PER_S = 1e6  # of a network that is slow, but no fault
 _PLACES = ("source", "target", "distance", "round", "direction")  # options that say where messages go
@@ -122,7 +122,7 @@ _PLACES = ("source", "target", "distance", "round", "direction")  # options that
 
 def enough_s(known_s: float, most_s: int) -> int:
     """The limit in whole seconds for something that should take known_s; never above most_s."""
-    return min(most_s, math.ceil(max(_LEAST_S, _TIMES * known_s)))
+    return min(most_s, math.ceil(max(LEAST_S, _TIMES * known_s)))
 
 
 class LearnedLimits:

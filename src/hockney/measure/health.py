@@ -31,7 +31,7 @@ from hockney.analysis.health.topology import SWITCHES
 from hockney.analysis.host_series import RATE, SUITE, directed, time_of_rank
 from hockney.errors import UsageError, notice
 from hockney.measure.calibration import Calibration
-from hockney.measure.estimate import MIN_MEASUREMENTS
+from hockney.measure.estimate import LEAST_S, MIN_MEASUREMENTS
 from hockney.measure.plan import Plan, make_plan
 from hockney.measure.point_work import Work, repetition_ns
 from hockney.measure.recorder import Lab, RunOutcome
@@ -53,8 +53,8 @@ HOSTS_MIN = 2
 _LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
 _FIRST_PASS = 0.5  # of the time, or up to three quarters where all rounds are reached by then
 _HOST_S = 1.5e-4  # that a rank costs the first one in a measurement, with 256 on two virtual CPUs
-_ANEW = 1 / 3  # of the time: where as much is left, a run without a dead host shows more than one until its death
-_KNOWN = 0.9  # of the pairs of the others: where fewer have a rate, they get as much time once
+_ANEW = 1 / 4  # of the time: where as much is left, a run without a dead host shows more than one until its death
+_KNOWN = 0.9  # of the pairs of the others: where fewer have a rate, they get as much more time, once
 
 
 def plan_health(asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
@@ -64,8 +64,8 @@ def plan_health(asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
         raise UsageError("health compares hosts: name two or more, as --hosts n1,n2 or n[1-8]")
     where = replace(asked.placement, hosts=tuple(Host(host.name, 1) for host in hosts))
     limits = asked.limits or suite.limits()
-    if limits.limit_adapts:  # a host that dies is found soon
-        limits = replace(limits, timeout_s=min(limits.timeout_s, 10))
+    if limits.limit_adapts:  # two measurements show a host that hangs; most of the time is for the others
+        limits = replace(limits, timeout_s=round(min(10, max(LEAST_S, limits.time_s / 12))))
     plan = make_plan(suite, replace(asked, placement=where, limits=limits, ranks=(len(hosts),)), catalogue)
     transports = sorted({point.transport for point in plan.points})
     if len(transports) > 1:
@@ -139,9 +139,9 @@ def measure_health(
         _count(asked, lab, outcome)
         stuck = sorted(to_leave_out(outcome.stalls))
         left = tuple(host for host in hosts if host.name not in {*outcome.lost_hosts, *stuck})
+        if more_s and len(left) < len(hosts) and not _are_known(lab.store, outcome.run_id, left):
+            end_s, more_s = max(end_s, time.monotonic()) + more_s, 0.0
         left_s = end_s - time.monotonic()
-        if left_s < least_s and len(left) < len(hosts) and not _are_known(lab.store, outcome.run_id, left):
-            left_s, more_s = max(left_s, more_s), 0.0
         is_over = outcome.status is RunStatus.STOPPED or left_s < least_s
         if len(left) == len(hosts) or is_over or len(left) < HOSTS_MIN:
             if outcome.status is not RunStatus.STOPPED:

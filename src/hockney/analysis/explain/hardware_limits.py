@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hockney.analysis.explain.curve import MeasuredCurve, Reading, subject_of
 from hockney.analysis.finding import Finding
 from hockney.analysis.hardware import faults, subjects
-from hockney.analysis.health.differences import used_interface
+from hockney.analysis.health.differences import flow_bits_per_s, used_interface
 from hockney.errors import Fix
 from hockney.machine.facts import fact
 from hockney.model import split_placed
@@ -54,10 +54,6 @@ def _limit(curve: MeasuredCurve, reading: Reading) -> tuple[str, str, float] | N
     hosts = reading.facts.get("hosts") or ()
     if curve.ranks != 2 or len(hosts) < 2 or split_placed(curve.transport)[1]:
         return None
-    each = [used_interface(host, reading.plan.get("interface")) or {} for host in hosts]
-    speed, name = min(
-        (float(one.get("link_bits_per_s") or one.get("bits_per_s") or 0), one.get("name")) for one in each
-    )
-    if not speed:
-        return None
-    return "network", f"{name} ({speed / 1e9:g} Gbit/s)", speed / 8
+    used = [used_interface(host, reading.plan.get("interface")) for host in hosts]
+    speed, slowest = min(((flow_bits_per_s(each), each) for each in used), key=lambda each: each[0])
+    return ("network", f"{slowest['name']} ({speed / 1e9:g} Gbit/s)", speed / 8) if slowest and speed else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from hockney.analysis.expect import Expectation, Outcome, judge_hosts
 from hockney.analysis.finding import Absence, Finding, NotChecked, Subject
-from hockney.analysis.health.differences import used_interface
+from hockney.analysis.health.differences import flow_bits_per_s, used_interface
 from hockney.analysis.health.matrices import Matrices
 from hockney.analysis.health.readable import readable
 from hockney.analysis.host_series import series_of
@@ -31,19 +31,17 @@ def below_interfaces(
 ) -> Iterator[Finding]:
     """A finding for each kind of interface: hosts of which no pair, sending or receiving, reaches its share of it.
 
-    `hosts`: the facts of each. Pairs with a slower interface do not count, nor those without a speed, as virtual ones.
-    Of a bond one link counts: the messages of one connection take one.
+    `hosts`: the facts of each. Pairs with a slower interface do not count, nor those without a speed.
     """
     used = {host["name"]: used_interface(host, interface) or {} for host in hosts}
-    speeds_of = {name: each.get("link_bits_per_s") or each.get("bits_per_s") for name, each in used.items()}
-    bits_per_s = {name: speed for name, speed in speeds_of.items() if speed}
+    bits_per_s = {name: speed for name, each in used.items() if (speed := flow_bits_per_s(each))}
     rates: dict[str, list[Interval]] = {}
     for pair, rate in known.bytes_per_s.items():
         speeds = {name: bits_per_s.get(name, 0) for name in (known.hosts[end] for end in pair)}
         for name, own in speeds.items():
             if own and own == min(speeds.values()):
                 rates.setdefault(name, []).append(rate)
-    kinds: dict[tuple[str, int], dict[str, list[float]]] = {}
+    kinds: dict[tuple[str, float], dict[str, list[float]]] = {}
     for name, of_host in rates.items():
         most = SHARE * min(bits_per_s[name], _FLOW_BITS_PER_S) / 8
         is_certain = len(of_host) >= _PAIRS_ENOUGH or any(

@@ -55,6 +55,12 @@ def used_interface(host: Host, name: str | None) -> Mapping[str, Any] | None:
     return next(iter(led or with_address), None) if led or len(with_address) == 1 else None
 
 
+def flow_bits_per_s(interface: Mapping[str, Any] | None) -> float:
+    """What one connection may reach: of a bond one link; 0 where it is not known, as of virtual interfaces."""
+    known = interface or {}
+    return float(known.get("link_bits_per_s") or known.get("bits_per_s") or 0)
+
+
 def _difference(name: str, of_host: Mapping[str, str], fix: str) -> Finding:
     """The hosts that differ from the majority; without a majority, all values."""
     counts = Counter(of_host.values())

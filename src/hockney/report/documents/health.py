@@ -9,7 +9,7 @@ from typing import Any
 
 from hockney.analysis.clusters import Pair
 from hockney.analysis.finding import Finding
-from hockney.analysis.health import UNSAID, Health, health_of
+from hockney.analysis.health import SMALL, Health, health_of
 from hockney.report.charts import PairValues
 from hockney.report.commands import typed
 from hockney.report.document import Block, Column, Item, Section, Table, Title
@@ -93,7 +93,7 @@ def health_line(health: Health, run: Run) -> str:
 
 
 def _titles(health: Health, findings: Iterable[Finding]) -> str:
-    gaps = [f"{check_name(gap)}: {gap.reason.value}" for gap in health.not_checked if gap.why != UNSAID]
+    gaps = [f"{check_name(gap)}: {gap.reason.value}" for gap in health.not_checked if gap.why not in SMALL]
     return "; ".join(dict.fromkeys([*map(title_of, findings), *gaps]))
 
 
