@@ -145,6 +145,12 @@ def test_each_host_has_the_remedy_of_its_own_cause(tmp_path: Path) -> None:
     assert both.remedies == {"n2": n2.remedy, "n4": n2.remedy}
 
 
+def test_hosts_with_one_cause_are_listed_together_though_it_names_each(tmp_path: Path) -> None:
+    causes = {name: ProgramFailed(f"connect to host {name} port 22: refused") for name in ("n1", "n10", "n2")}
+    text = str(HostsUnusable(causes, parse_hosts("n[1-9,10]"), shell(tmp_path)))
+    assert "3 of 10 hosts cannot be used: n1, n10 and n2: connect to host HOST port 22: refused" in text
+
+
 def test_a_copied_worker_that_may_not_run_is_named(tmp_path: Path) -> None:
     """As where its folder is mounted with noexec."""
     worker = tmp_path / "worker"

@@ -50,8 +50,10 @@ class HostsUnusable(WorkerError):
         self.every = len(causes) == len(hosts)
         by_cause: dict[str, list[str]] = {}
         for name, cause in self.causes.items():
-            by_cause.setdefault(cause, []).append(name)
-        reasons = "; ".join(f"{listed(names)}: {cause}" for cause, names in by_cause.items())
+            of_any = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "HOST", cause)
+            by_cause.setdefault(of_any, []).append(name)
+        texts = {of_any if len(names) > 1 else self.causes[names[0]]: names for of_any, names in by_cause.items()}
+        reasons = "; ".join(f"{listed(names)}: {cause}" for cause, names in texts.items())
         if len(by_cause) == 1 and len(hosts) - 1 <= len(causes) > 1:  # it can reach itself
             reasons += " (from here: this host may be the cause)"
         left = [host for host in hosts if host.name not in causes]
