@@ -128,12 +128,13 @@ def of_health(hosts: str, limits: Limits | None = None, **fields: Any) -> RunOpt
 
 
 @pytest.mark.parametrize(
-    ("time_s", "asked_s", "limit_s"), [(120, None, 10), (60, None, 5), (10, None, 4), (120, 5, 5), (10, 30, 30)]
+    ("hosts", "time_s", "asked_s", "limit_s"),
+    [(2, 120, None, 10), (2, 60, None, 5), (2, 10, None, 4), (128, 10, None, 10), (2, 120, 5, 5), (2, 10, 30, 30)],
 )
 def test_a_host_that_dies_is_found_in_a_twelfth_of_the_time_unless_a_limit_is_given(
-    time_s: float, asked_s: int | None, limit_s: int
+    hosts: int, time_s: float, asked_s: int | None, limit_s: int
 ) -> None:
-    asked = of_health("n1,n2", limits=load_suite("health").limits(time_s=time_s, timeout_s=asked_s))
+    asked = of_health(f"n[1-{hosts}]", limits=load_suite("health").limits(time_s=time_s, timeout_s=asked_s))
     assert plan_health(asked, load(), seed=1).limits.timeout_s == limit_s
 
 

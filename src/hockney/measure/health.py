@@ -65,7 +65,7 @@ def plan_health(asked: RunOptions, catalogue: Catalogue, seed: int) -> Plan:
     where = replace(asked.placement, hosts=tuple(Host(host.name, 1) for host in hosts))
     limits = asked.limits or suite.limits()
     if limits.limit_adapts:  # two measurements show a host that hangs; most of the time is for the others
-        limits = replace(limits, timeout_s=round(min(10, max(LEAST_S, limits.time_s / 12))))
+        limits = replace(limits, timeout_s=round(min(10, max(LEAST_S, limits.time_s / 12, 0.1 * len(hosts)))))
     plan = make_plan(suite, replace(asked, placement=where, limits=limits, ranks=(len(hosts),)), catalogue)
     transports = sorted({point.transport for point in plan.points})
     if len(transports) > 1:
