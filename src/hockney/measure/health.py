@@ -1,7 +1,7 @@
 """`hockney health`: rounds of all pairs of hosts, as many as fit the time; unusable hosts are left out.
 
 In a round every host meets one other. The first pass goes through the rounds in random order, each idle and loaded in
-both directions; where it takes more than half of the time, and would take more than three quarters, the rounds that it
+both directions; where it takes more than half of the time, and would take more than nine tenths, the rounds that it
 has not reached are not measured, and every host has met as many others.
 """
 
@@ -51,9 +51,10 @@ from hockney.worker.starters import find_starter
 
 HOSTS_MIN = 2
 _LONG_NS = 1e9  # of a measurement: a pair that takes longer is slow by far
-_FIRST_PASS = 0.5  # of the time, or up to three quarters where all rounds are reached by then
+_FIRST_PASS = 0.5  # of the time, or up to _WHOLE_PASS where all rounds are reached by then
+_WHOLE_PASS = 0.9
 _HOST_S = 1.5e-4  # that a rank costs the first one in a measurement, with 256 on two virtual CPUs
-_ANEW = 1 / 4  # of the time: where as much is left, a run without a dead host shows more than one until its death
+_ANEW = 1 / 5  # of the time: where as much is left, a run without a dead host shows more than one until its death
 _KNOWN = 0.9  # of the pairs of the others: where fewer have a rate, they get as much more time, once
 
 
@@ -246,13 +247,13 @@ class PairSampler(Sampler):
         return is_cut
 
     def _takes_too_long(self) -> bool:
-        """Whether the first pass has had half of the time, and at its pace needs more than three quarters."""
+        """Whether the first pass has had half of the time, and at its pace needs more than nine tenths."""
         took_s = self._clock() - self._begin_s
         if took_s < _FIRST_PASS * self._budget_s:
             return False
         rounds = {round_of(point) for point in self._work}
         reached = {round_of(work.point) for work in self._work.values() if work.probes}
-        return took_s * len(rounds) > 0.75 * self._budget_s * len(reached)
+        return took_s * len(rounds) > _WHOLE_PASS * self._budget_s * len(reached)
 
     def _order(self, active: Sequence[Work]) -> list[Work]:
         order = super()._order(active)
