@@ -122,10 +122,7 @@ class TransportFigures:
 
     @functools.cached_property
     def line(self) -> FittedLine | None:
-        """The straight segment of the ping-pong's longest messages, as explain has it.
-
-        None where longer ones were measured in another state only: there it may be another line.
-        """
+        """The straight segment of the ping-pong's longest messages; None where longer ones have another state."""
         curve = self.curve
         line = None if curve is None or curve.oversubscribed else last_line(curve)
         sizes = {figure.point.bytes for figure in self._figures.values() if figure.point.pattern == "pingpong"}

@@ -274,10 +274,7 @@ def _plain(figure: Figure, path: str) -> Any:
 
 
 class Frame:
-    """Makes the figures of a run, without samples.
-
-    `states`: the one state that tables show of each job, by transport and number of ranks.
-    """
+    """Makes figures without samples; `states`: the one that tables show of each job, by transport and ranks."""
 
     def __init__(self, run: Run) -> None:
         members = [series for series in run.series if series.counts]

@@ -81,10 +81,7 @@ def _spans(numbers: Sequence[str]) -> list[str]:
 
 
 def read_hostfile(path: Path) -> tuple[Host, ...]:
-    """A host on each line: `n1`, `n1:2` or `n1 slots=2`; a name that is on several lines has a slot for each.
-
-    Raises UsageError.
-    """
+    """A host on each line, `n1`, `n1:2` or `n1 slots=2`; each line of a name is a slot. Raises UsageError."""
     hosts: dict[str, Host] = {}
     for line in named_text(path, "host file").splitlines():
         words = re.sub(r"\s+slots=", ":", line.partition("#")[0]).split()
@@ -111,10 +108,7 @@ def _check_number(source: str, number: int) -> None:
 
 
 def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tuple[Host, ...]:
-    """The hosts that ranks get, each with their number: `per_host` on each in turn, None: as evenly as slots allow.
-
-    Raises UsageError for more ranks than slots.
-    """
+    """The hosts with their numbers of ranks: `per_host` in turn, else as even as slots allow. Raises UsageError."""
     if per_host is None:
         counts = [0] * len(hosts)
         while (left := ranks - sum(counts)) > 0:

@@ -1,7 +1,4 @@
-"""The tables and keys of a model of a machine; docs/machines.md has them all.
-
-Times are ns. Every group of numbers says where it comes from (`source`).
-"""
+"""The keys of a model of a machine (docs/machines.md). Times are ns; each group of numbers names its `source`."""
 
 from __future__ import annotations
 

@@ -217,10 +217,7 @@ def _counters(lines: Iterable[str]) -> dict[str, dict[str, int]]:
 
 
 def _interface(text: str) -> dict[str, Any] | None:
-    """`bond0 1500 20000 10000 10.0.0.1`: name, MTU, Mbit/s, those of one link of a bond, and the address, if any.
-
-    None: one that is gone.
-    """
+    """`bond0 1500 20000 10000 10.0.0.1`: name, MTU, Mbit/s, a link's, address; None: one that is gone."""
     match = re.fullmatch(r"(\S+) (\d+) (-?\d+) (-?\d+) (\S*)", text, re.ASCII)
     if match is None:
         return None

@@ -24,10 +24,7 @@ from hockney.worker.libraries import Missing
 def classic_document(
     report: ClassicReport, missing: Sequence[Missing] = (), *, everything: bool = False
 ) -> Iterator[Block]:
-    """A page with a line for each benchmark and the conclusions; `everything`: also all tables.
-
-    At the end stands what is `missing` on this machine.
-    """
+    """A line for each benchmark, and the conclusions; all tables if `everything`; what is `missing` here."""
     sections = [*first_page(report), *(all_tables(report) if everything else [])]
     yield from sections
     yield Sentence()

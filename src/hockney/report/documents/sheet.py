@@ -46,10 +46,7 @@ _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the
 def sheet_document(
     sheet: Sheet, run: Run, missing: Sequence[Missing] = (), findings: Sequence[Finding] = (), *, verbose: bool = False
 ) -> Document:
-    """The figures, the strongest findings and caveats; all of both if `verbose`.
-
-    Findings get the lines that the rest leaves of a screen, the strongest one always.
-    """
+    """The figures, caveats, and findings as the screen has room, the strongest always; all if `verbose`."""
     blocks = _blocks(sheet, run, missing, findings, verbose=verbose)
     return Document(tuple(blocks), lines_max=None if verbose else _LINES_MAX)
 

@@ -1,7 +1,4 @@
-"""The charts that have a section of the page each.
-
-Those that need samples read only a few series, since a run may hold millions of samples.
-"""
+"""The charts that have a section of the page each; those of samples read a few series, as a run may hold millions."""
 
 from __future__ import annotations
 
