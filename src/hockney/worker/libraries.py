@@ -320,9 +320,6 @@ def _header_version(
     return str(answer["version"])
 
 
-# ---- ZeroMQ ----------------------------------------------------------------------------------------------------------
-
-
 def find_zmqs() -> Found:
     """The ZeroMQ whose header the C compiler finds; none if there is none. Raises nothing."""
     try:

@@ -221,7 +221,9 @@ def _interface(text: str) -> dict[str, Any] | None:
     match = re.fullmatch(r"(\S+) (\d+) (-?\d+) (-?\d+) (\S*)", text, re.ASCII)
     if match is None:
         return None
-    speed, of_link = (_bits_per_s(int(megabits)) for megabits in match.group(3, 4))
+    # -1 is unknown, which some kernels print without its sign.
+    megabits = (number if 0 < number < 1 << 31 else 0 for number in map(int, match.group(3, 4)))
+    speed, of_link = (1_000_000 * number or None for number in megabits)
     return {
         "name": match[1],
         "mtu_bytes": int(match[2]),
@@ -229,8 +231,3 @@ def _interface(text: str) -> dict[str, Any] | None:
         "link_bits_per_s": of_link,
         "address": match[5] or None,
     }
-
-
-def _bits_per_s(megabits: int) -> int | None:
-    """None where it is unknown: -1, which some kernels print without its sign."""
-    return megabits * 1_000_000 if 0 < megabits < 1 << 31 else None

@@ -330,9 +330,6 @@ def footnotes(report: ClassicReport, sections: Iterable[Section]) -> list[str]:
     return notes
 
 
-# ---- plots -----------------------------------------------------------------------------------------------------------
-
-
 def plots_of(report: ClassicReport) -> Iterator[tuple[str, dict[str, list[tuple[int, float]]], str]]:
     """Title, curves of (size, value) and unit: of rows that differ in size only, with two published sizes or more."""
     for group in report.groups:

@@ -106,19 +106,12 @@ def _value_json(name: str, value: Reported) -> dict[str, Any]:
     low, high = (estimate.low, estimate.high) if estimate is not None and has_bounds else (None, None)
     return {
         "name": name,
-        "unit": value.unit,
         "value": value.number,
         "low": low,
         "high": high,
         "interval_over": value.over,
-        "state": value.state,
-        "reason": value.reason,
-        "at_bytes": value.at_bytes,
-        "pairs": value.pairs,
-        "exact": value.is_exact,
-        "predicted": value.is_predicted,
-        "oversubscribed": value.is_oversubscribed,
-        "is_short": value.is_short,
+        **{key: getattr(value, key) for key in ("unit", "state", "reason", "at_bytes", "pairs", "is_short")},
+        **{key: getattr(value, f"is_{key}") for key in ("exact", "predicted", "oversubscribed")},
     }
 
 
