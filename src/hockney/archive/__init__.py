@@ -100,7 +100,6 @@ class Machine:
 
     @property
     def figures(self) -> tuple[Published, ...]:
-        """All its published figures."""
         return tuple(figure for figure in published(self.report) if figure.system in self.systems)
 
 

@@ -81,7 +81,6 @@ class TransportFigures:
         self._figures = {figure.series: figure for series in self._series for figure in series.figures_in(state)}
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
-        """The time of a pattern."""
         figure = self._times(pattern).get(size)
         return None if figure is None else _value(figure, figure.time)
 

@@ -49,7 +49,6 @@ class Row:
 
     @property
     def full_name(self) -> str:
-        """The name with the placement."""
         return ", ".join(filter(None, (self.name, self.placement)))
 
 

@@ -378,7 +378,6 @@ class Series:
 
     @property
     def job(self) -> tuple[str, int]:
-        """Its transport and number of ranks."""
         return self.point.transport, self.point.ranks
 
     def figures(self) -> list[Figure]:

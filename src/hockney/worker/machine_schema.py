@@ -117,7 +117,6 @@ class CostClass(_Table):
 
     @property
     def is_for_all(self) -> bool:
-        """Whether it has no condition."""
         return not self.same_node and self.switches is None and self.within is None
 
     @model_validator(mode="after")

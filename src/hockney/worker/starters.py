@@ -39,7 +39,6 @@ class Starter:
 
     @property
     def name(self) -> str:
-        """Its program."""
         return self.words[0].rpartition("/")[2]
 
     @property

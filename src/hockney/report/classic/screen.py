@@ -266,7 +266,6 @@ def _point_names(point: Point, report: ClassicReport) -> tuple[str, str, str, st
 
 
 def _published(row: PublishedRow, *, with_unit: bool) -> str:
-    """A figure as printed."""
     if row.published is None:
         return "na" if row.figure.value is None else ""
     printed = row.figure.printed if row.published == row.figure.value else format_figure(row.published)

@@ -107,7 +107,6 @@ class PublishedRow:
 
     @property
     def known(self) -> dict[str, Here]:
-        """The cells with a value."""
         return {column: cell for column, cell in self.cells.items() if cell.value.estimate is not None}
 
 

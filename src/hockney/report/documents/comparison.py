@@ -234,7 +234,6 @@ def caution(comparison: Comparison) -> str | None:
 
 
 def _columns(comparison: Comparison) -> list[Column | str]:
-    """The columns of rows."""
     return [
         Column("series", wrap=True, key=True),
         Column("base", right=True, optional=True),

@@ -171,7 +171,6 @@ def run_document(
 
 
 def _cells(blocks: Iterable[Block]) -> list[str]:
-    """Those of tables."""
     return [cell for block in blocks if isinstance(block, Table) for row in block.rows for cell in row]
 
 

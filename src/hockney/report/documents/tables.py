@@ -58,7 +58,6 @@ class Tables:
 
     @property
     def kind(self) -> TableKind[Any]:
-        """How they are shown."""
         return _kind(self.name)
 
 
