@@ -109,10 +109,7 @@ def counters_of(hosts: Sequence[str], starter: Starter) -> dict[str, Any]:
 
 
 def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
-    """The hosts that do not answer now, each with the cause; 64 are asked at once, for a few seconds.
-
-    Where no host answers, nothing is known, and none is lost.
-    """
+    """The hosts that do not answer now, each with the cause. Where no host answers, nothing is known: none is lost."""
     # ssh gives up after 4 s
     _, causes = _of_each(hosts, lambda host: _reached(starter.argv(["true"], [host]), 6))
     return {host: str(cause) for host, cause in causes.items()} if len(causes) < len(hosts) else {}

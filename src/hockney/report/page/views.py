@@ -142,8 +142,8 @@ def _parts(
     time = curve.at(size)
     if time is None or material.reading is None:
         return {}
-    traits, libraries = transport_traits(material.run.facts, curve.transport), material.run.libraries
-    below = curves.get(below_of(curve.transport, material.run.facts, libraries, curves) or "")
+    traits = transport_traits(material.run.facts, curve.transport)
+    below = curves.get(below_of(material.run, curve.transport, curves) or "")
     if below is not None and below.state == curve.state:
         parts = _parts(material, curves, below, size)
         rest = time.value - sum(parts.values())
