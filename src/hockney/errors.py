@@ -67,10 +67,7 @@ class StoreError(HockneyError):
 
 
 class WrongStoreError(StoreError):
-    """The results file that the user named cannot be used. The user must name another one.
-
-    Raised on opening or by read-only commands: nothing was measured.
-    """
+    """The results file that the user named cannot be used. It is raised before anything is measured."""
 
     exit_code = ExitCode.USAGE
 

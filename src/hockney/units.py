@@ -47,10 +47,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """`8`, `0,8,1K` or a range `1:1M` (its powers of two, both ends included) -> sizes in bytes, ascending.
-
-    Raises UsageError.
-    """
+    """`8`, `0,8,1K` or `1:1M` (powers of two, with both ends) -> sizes in bytes, ascending. Raises UsageError."""
     sizes: set[int] = set()
     for part in text.split(","):
         ends = part.split(":")

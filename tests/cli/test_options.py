@@ -108,13 +108,12 @@ def test_distances_are_read_from_a_file(tmp_path: Path, capsys: pytest.CaptureFi
     [
         ("fragment=lognormal:0.5", {"sigma_percent": "50"}, None),
         ("fragment=FILE", {"fragment": "+100+200+600"}, 300),
-        ("shift=yes", {"schedule": "barrel"}, None),
     ],
 )
 def test_fragments_of_events_have_sizes_of_a_distribution_or_a_file(
     word: str, options: dict[str, str], size: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A file also gives the mean, unless --bytes does; `shift` is what the schedule was."""
+    """A file also gives the mean, unless --bytes does."""
     file = tmp_path / "sizes"
     file.write_text("600, 100\n200\n")
     shape = ("run", "eventbuilder", "--dry-run", "--json", "-t", "unix", "-n", "3", "--oversubscribe")
@@ -152,7 +151,6 @@ def test_many_sizes_become_classes_with_the_same_mean(tmp_path: Path, capsys: py
         ("fragment=lognormal:9", "fragment=lognormal:9 is no distribution: write for example lognormal:0.5"),
         ("fragment=lognormal:0", "fragment=lognormal:0 is no distribution"),
         ("fragment=FILE", "'12K' in FILE is no size of a fragment: write whole numbers of bytes such as 512 2048"),
-        ("shift=yes -o schedule=random", "shift is the old name of schedule: leave one of them out"),
         ("fragment=nofile", "cannot read the sizes of fragments nofile: no such file or directory"),
     ],
 )

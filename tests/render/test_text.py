@@ -20,15 +20,15 @@ from hockney.report.document import (
     Block,
     Bullet,
     Column,
-    Group,
+    Document,
     Item,
     More,
     Plot,
+    Section,
     Sentence,
     Table,
     Text,
     Title,
-    document,
 )
 from hockney.report.notes import caveat_notes, of_warnings
 
@@ -186,7 +186,7 @@ def test_caveats_take_one_line_each_and_six_lines(width: int, monkeypatch: pytes
     load = Warning_("load", "machine", "It is busy.", "Stop it.")
     seen = [load, *(Warning_("hosts", f"n{number}", long, "Fix it.") for number in range(6))]
     notes, left = caveat_notes(of_warnings(seen))
-    lines = [line for shown in fit(document(notes)) for line in shown]
+    lines = [line for shown in fit(Document(tuple(notes))) for line in shown]
     assert (lines[0], len(lines), left) == ("! It is busy.", 5, 2)
     assert all(line.endswith(" …") and width - 12 < len(line) <= width for line in lines[1:])
     everything, left = caveat_notes(of_warnings(seen), verbose=True)
@@ -324,13 +324,13 @@ def test_a_plot_over_dates_of_one_value_is_drawn(
 
 
 def texts_of(*blocks: Block, lines_max: int | None = None) -> list[str]:
-    return [line for lines in fit(document(blocks, lines_max)) for line in lines]
+    return [line for lines in fit(Document(tuple(blocks), lines_max)) for line in lines]
 
 
 def test_what_has_no_room_goes_by_priority_and_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     findings = [Bullet(f"finding {number}", priority=number, noun="finding") for number in range(4)]
-    fits = Group((Title("Fits"), Text("a line")), priority=9, noun="fit", count=2)
+    fits = Section("Fits", (Text("a line"),), priority=9, noun="fit", count=2)
     blocks = (Title("Head"), *findings, fits, More("--all", {"layer": 3, "line": 0}), Text("end"))
     assert texts_of(*blocks) == [
         *("Head", "- finding 0", "- finding 1", "- finding 2", "- finding 3", "", "Fits", "a line"),

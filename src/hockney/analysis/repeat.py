@@ -184,10 +184,7 @@ def ends_early(info: RunInfo) -> bool:
 
 
 def new_baseline(run: int, info: RunInfo) -> Fix:
-    """Repeat a run with its original settings. Its label then names the new one.
-
-    Without argv as for more_launches.
-    """
+    """Repeat a run with its original settings. Its label then names the new one. Without argv as more_launches."""
     words = _words(info.command, _ELSEWHERE)
     can_repeat = words[:2] in (["hockney", "run"], ["hockney", "quick"])
     return Fix("new baseline", tuple(words) if can_repeat else (), {"run": run}, info.facts)

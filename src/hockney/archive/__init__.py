@@ -1,7 +1,4 @@
-"""The archive: the figures that the classic reports published, and the machines that they measured.
-
-Each figure is a row of its report's CSV file. Files are read on first use.
-"""
+"""The archive: figures that the classic reports published, rows of CSV files read on first use, and their machines."""
 
 from __future__ import annotations
 
@@ -103,7 +100,6 @@ class Machine:
 
     @property
     def figures(self) -> tuple[Published, ...]:
-        """All its published figures."""
         return tuple(figure for figure in published(self.report) if figure.system in self.systems)
 
 

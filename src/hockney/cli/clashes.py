@@ -101,7 +101,6 @@ def refuse_clashes(context: click.Context, *, as_json: bool) -> None:
 
 
 def _those(names: str, given: Sequence[str]) -> list[str]:
-    """Those of the names that are given."""
     listed = names.split()
     if listed[:1] == ["*"]:
         return [name for name in given if name not in (*listed, "as_json", "store")]

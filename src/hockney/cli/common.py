@@ -250,10 +250,7 @@ point_options = together(
 
 
 def common_options(function: Function) -> Function:
-    """Adds --json and --store, given to the function as `as_json` and `store`.
-
-    They may stand before the command too: `hockney --store FILE runs`.
-    """
+    """Adds --json and --store, as `as_json` and `store`; they may stand before the command too."""
 
     @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
     @file_option("--store", help="The results file. [default: HOCKNEY_STORE]")

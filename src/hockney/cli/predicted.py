@@ -58,10 +58,7 @@ def on_machine(suite: Suite, machine: str, words: Mapping[str, Any]) -> Case:
 def on_fits(
     suite: Suite, store: Path | None, reference: str | None, transports: Sequence[str], words: Mapping[str, Any]
 ) -> list[Case]:
-    """A suite on the machine that each transport of a run shows; None: of the newest run that shows any.
-
-    Raises UsageError, StoreError, HockneyError.
-    """
+    """A suite on the machine of each transport of a run; None: of the newest that shows any. Raises HockneyError."""
     with open_results(store) as results:
         fits = _newest_fits(results, transports) if reference is None else _fits(results.run(reference), transports)
         return [_on_fit(suite, fit, words, newest_validation(results, fit.transport)) for fit in fits]
@@ -136,10 +133,7 @@ def predicted(
     quiet: bool,
     draws_s: float,
 ) -> Predicted:
-    """The times of a case, and the requested analyses; without intervals, if draws_s is too short for them.
-
-    Raises UsageError for a change without effect.
-    """
+    """The times of a case, and the analyses asked for; no intervals, if draws_s is too short. Raises UsageError."""
     plan, fit, after, deadline_ns = case.plan, case.fit, changed(case.models, changes), case.plan.deadline_ns
     done = Predicted(case, [change.word for change in changes], {each.point: each.reason for each in plan.skipped})
     if deadline_ns is not None and tolerance:

@@ -182,14 +182,9 @@ def _pattern_options(words: Sequence[str]) -> tuple[tuple[tuple[str, str], ...],
 
     `window=16` is ("window", "16") and `rate=100k/s` is ("rate_hz", "100000"). `rate=max` with `deadline=1ms` searches
     a rate, so it begins without one: ("rate_hz", "0"). `distances=FILE` is ("distances", "+1-1"), and so are the sizes
-    of `fragment=FILE`; `fragment=lognormal:0.5` is ("sigma_percent", "50"). `shift=yes`, its name of old, is
-    ("schedule", "barrel").
+    of `fragment=FILE`; `fragment=lognormal:0.5` is ("sigma_percent", "50").
     """
     pairs = dict(parse_pair("an option", word) for word in words)
-    if (shift := pairs.pop("shift", None)) is not None:
-        if "schedule" in pairs:
-            raise UsageError("shift is the old name of schedule: leave one of them out")
-        pairs["schedule"] = ",".join({"yes": "barrel", "no": "all"}.get(each, each) for each in shift.split(","))
     fragment = pairs.get("fragment", "fixed")
     mean_bytes: tuple[int, ...] = ()
     if "lognormal" in fragment:

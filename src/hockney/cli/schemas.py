@@ -76,9 +76,11 @@ def schema() -> dict[str, Any]:
     shared = {section: rows for section, rows in sections().items() if section not in _sections_of_formats()}
     definitions = {
         **{f"hockney-{name}": _format(name) for name in sorted(FORMATS)},
-        **{_definition(section): _section(section) for section in sorted(_sections_of_formats())},
+        **{_definition(each): _keys(sections()[each]) for each in sorted(_sections_of_formats())},
         **{section.title(): _keys(rows) for section, rows in sorted(shared.items())},
     }
+    for section in _TABLES:  # the keys of one may all be missing
+        definitions[_definition(section)]["required"] = []
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"hockney-{JSON_VERSION}.json",
@@ -110,12 +112,6 @@ def _format(name: str) -> dict[str, Any]:
         "properties": {"format": {"const": f"hockney-{name}"}, "version": {"const": JSON_VERSION}},
         **(alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}),
     }
-
-
-def _section(section: str) -> dict[str, Any]:
-    """Its keys; those of a table may all be missing."""
-    keys = _keys(sections()[section])
-    return {**keys, "required": []} if section in _TABLES else keys
 
 
 def _keys(rows: Sequence[Key], below: str = "") -> dict[str, Any]:

@@ -224,11 +224,8 @@ def check_expectations(
             judged = judge_expectations(run, expectations, catalogue, series_of(run, weak_hosts(run)))
             run_id, sampled_s = run.id, _sampled_s(run)
     counts = Counter(limit.outcome for limit in judged)
-    code = ExitCode.DONE
-    if counts[Outcome.MISSED]:
-        code = ExitCode.WORSE
-    elif counts[Outcome.INCONCLUSIVE]:
-        code = ExitCode.INCOMPLETE
+    code = ExitCode.INCOMPLETE if counts[Outcome.INCONCLUSIVE] else ExitCode.DONE
+    code = ExitCode.WORSE if counts[Outcome.MISSED] else code
     return JUnitReport(
         f"hockney check --expect {path.name}",
         run_id,

@@ -93,10 +93,7 @@ class Watch:
         self._last = self._look()
 
     def read(self) -> Moment:
-        """The load since the last read (or the start); nothing is known after less than 0.3 s.
-
-        All jobs of hockney must have ended.
-        """
+        """The load since the last read (or the start), unknown below 0.3 s; all jobs of hockney must have ended."""
         (was_s, was, was_own_s, programs_before), self._last = self._last, self._look()
         now_s, now, own_s, programs_now = self._last
         duration_s = now_s - was_s

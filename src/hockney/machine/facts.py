@@ -335,9 +335,6 @@ def _ask(argv: list[str]) -> str | None:
     return done.stdout.strip() or None
 
 
-# ---- a hypervisor, a container ---------------------------------------------------------------------------------------
-
-
 def read_hypervisor(root: Path) -> str | None:
     """The hypervisor's name, "unknown" if there is one without a name; None on bare metal, or if that is unknown."""
     lines = (read_text(root / "proc/cpuinfo") or "").splitlines()

@@ -1,7 +1,4 @@
-"""Reads files: TOML next to the code, and the small ones in which Linux describes itself.
-
-One of Linux that can't be read is None, not an error.
-"""
+"""Reads TOML next to the code, and the small files in which Linux describes itself: None for one that can't be read."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -71,14 +72,10 @@ def drawn(picture: Picture, color_of: Mapping[str, int]) -> Drawing:
     feet = [*textwrap.wrap(printable(note), 140), _text(picture.source, 130)]
     top = _LINE * (len(heads) + 1)
     marks = [Mark("text", ((16, 6 + _LINE * (n + 1)),), "ink", text=text, is_bold=True) for n, text in enumerate(heads)]
-    marks += [_moved(mark, top) for mark in body.marks]
+    marks += [replace(mark, points=tuple((x, y + top) for x, y in mark.points)) for mark in body.marks]
     below = top + body.height + _LINE
     marks += [Mark("text", ((16, below + _LINE * n),), "soft", text=text) for n, text in enumerate(feet) if text]
     return Drawing(body.width, below + _LINE * len(feet), tuple(marks))
-
-
-def _moved(mark: Mark, down: float) -> Mark:
-    return replace(mark, points=tuple((x, y + down) for x, y in mark.points))
 
 
 # ---- axes -----------------------------------------------------------------------------------------------------------
@@ -213,8 +210,11 @@ def drawn_view(chart: Chart, view: View, color_of: Mapping[str, int]) -> Drawing
             lines.append((line, _color(chart, line, number, color_of), points))
     shown = [point for *_, points in lines for point in points]
     x_values = [value for point in shown for value in (point[0], *(interval_of(point) if rows else ())) if value]
-    if chart.kind == "bars":
-        x_values = [0.0, *_sums(lines).values()]
+    if chart.kind == "bars":  # the length of each stack
+        lengths = defaultdict[float, float](float)
+        for length, row, *_ in shown:
+            lengths[row] += length
+        x_values = [0.0, *lengths.values()]
     x = _scale(chart.x, x_values, (left, right))
     plot = _Plot(chart.kind, x, _scale(y_axis, [point[1] for point in shown], (bottom, _TOP)), right, tuple(lines))
     marks = [*_axis_marks(plot, has_rows=bool(rows))]
@@ -289,23 +289,13 @@ def _stretches(points: Sequence[PointValues], axis: Axis) -> list[list[PointValu
     return [each for each in found if len(each) > 1 and any(point[2:] != (point[1],) * 2 for point in each)]
 
 
-def _sums(lines: Iterable[tuple[Line, str, list[PointValues]]]) -> dict[int, float]:
-    """The length of each stacked bar."""
-    sums: dict[int, float] = {}
-    for *_, points in lines:
-        for point in points:
-            sums[int(point[1])] = sums.get(int(point[1]), 0.0) + point[0]
-    return sums
-
-
 def _bars(plot: _Plot) -> Iterator[Mark]:
-    begin: dict[int, float] = {}
+    ends = defaultdict[float, float](float)
     for _, color, points in plot.lines:
-        for point in points:
-            row, start = int(point[1]), begin.get(int(point[1]), 0.0)
-            begin[row] = start + point[0]
-            yield _box(plot.x.at(start), _middle(row) - 8, plot.x.at(begin[row]), _middle(row) + 8, color)
-    for row, total in begin.items():
+        for length, row, *_ in points:
+            start, ends[row] = ends[row], ends[row] + length
+            yield _box(plot.x.at(start), _middle(row) - 8, plot.x.at(ends[row]), _middle(row) + 8, color)
+    for row, total in ends.items():
         text = value_text(plot.x.axis.unit, float(f"{total:.3g}"))
         yield Mark("text", ((plot.x.at(total) + 6, _middle(row) + 4),), "ink", text=text)
 

@@ -10,7 +10,6 @@ from hockney.report.document import (
     Block,
     Bullet,
     Column,
-    Group,
     Item,
     Matrix,
     More,
@@ -49,9 +48,10 @@ def _lines(block: Block) -> Iterator[str]:
         case Table(rows=rows):
             yield from ("", f"**{_plain(block.heading)}**", "") if block.heading else ()
             yield from _table(block.heads, rows)
-        case Matrix():
-            yield from _lines(Title(block.title))
-            yield from _matrix(block)
+        case Matrix(title=title, names=names):
+            yield from _lines(Title(title))
+            is_small, only = len(names) <= _MATRIX_MAX, f"The matrix of {len(names)} ends is in --json only."
+            yield from _lines(figure_table(block) if is_small else Text(only))
         case Plot(title=title, curves=curves, unit=unit, over=over):
             yield from _lines(Title(title))
             sizes = sorted({size for points in curves.values() for size, _ in points})
@@ -60,10 +60,9 @@ def _lines(block: Block) -> Iterator[str]:
             place = format_bytes if over == "size" else local_time
             rows = [[place(size), *(of.get(size, "") for of in known)] for size in sizes]
             yield from _table([Column(over), *(Column(name, right=True) for name in curves)], rows)
-        case Group(blocks=blocks):
-            yield from (line for each in blocks for line in _lines(each))
         case Section(title=title, blocks=blocks):
-            yield from (line for each in (Title(title), *blocks) for line in _lines(each))
+            yield from _lines(Title(title)) if title else ()
+            yield from (line for each in blocks for line in _lines(each))
         case More(option=option, counts=counts):
             more = ", ".join(counted(count, noun) for noun, count in counts.items() if count)
             yield from ("", f"More with {option}: {more}.", "") if more else ()
@@ -81,14 +80,6 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[str] | str]) -> It
         cells = [f"**{_plain(row)}**"] if isinstance(row, str) else [_plain(cell).strip() for cell in row]
         yield f"| {' | '.join(cells + [''] * (len(columns) - len(cells)))} |"
     yield ""
-
-
-def _matrix(matrix: Matrix) -> Iterator[str]:
-    count = len(matrix.names)
-    if count > _MATRIX_MAX:
-        yield from ("", f"The matrix of {count} ends is in --json only.", "")
-        return
-    yield from _lines(figure_table(matrix))
 
 
 def _prose(text: str) -> str:

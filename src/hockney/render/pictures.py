@@ -49,9 +49,6 @@ def writer(form: str) -> Callable[[Drawing, Path], int]:
     return _write_png
 
 
-# ---- PNG ------------------------------------------------------------------------------------------------------------
-
-
 def _write_png(drawing: Drawing, path: Path) -> int:
     from matplotlib import rc_context
     from matplotlib.figure import Figure

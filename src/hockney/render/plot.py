@@ -33,7 +33,7 @@ def plot_lines(curves: Mapping[str, Sequence[tuple[int, float]]], unit: str) -> 
     across = {float(tick): format_bytes(2**tick) for tick in _ticks(sizes)}
     up = {float(tick): text(10.0**tick) for tick in _ticks(values)}
     under = _hidden([curve for _, curve in drawn], (max(values) - min(values)) / _HEIGHT)
-    return [*_drawn(drawn, across, up), *(_legend(f"Hidden: {'; '.join(under)}.") if under else [])]
+    return [*_drawn(drawn, across, up), *(wrapped(f"Hidden: {'; '.join(under)}.", rest="  ") if under else [])]
 
 
 def plot_dates(plot: Plot) -> list[str]:
@@ -72,11 +72,7 @@ def _drawn(drawn: Sequence[_Drawn], across: Mapping[float, str], up: Mapping[flo
         figure.ruler(axis).ticks([*ticks], [*ticks.values()])
     lines = figure.build().string(colorless=not is_colored()).rstrip("\n").split("\n")
     whole = (f"{mark} {label}".replace(" ", "\N{NO-BREAK SPACE}") for mark, (label, _) in drawn)
-    return [line if is_colored() else line.rstrip() for line in lines] + _legend("   ".join(whole))
-
-
-def _legend(text: str) -> list[str]:
-    return wrapped(text, rest="  ")
+    return [line if is_colored() else line.rstrip() for line in lines] + wrapped("   ".join(whole), rest="  ")
 
 
 def _hidden(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]], row: float) -> list[str]:

@@ -17,10 +17,7 @@ Style = Callable[[str, Tone], str]
 
 
 def table_lines(table: Table, style: Style, *, fits: bool, heading: Callable[[], list[str]] = list) -> list[str]:
-    """The lines of a table, and of the note on its hidden columns; none without rows.
-
-    The lines of the `heading` are above each part.
-    """
+    """The lines of a table, each part under those of `heading`, and the note on hidden columns; none without rows."""
     columns = table.heads
     blocks: list[tuple[str, list[list[str]]]] = [("", [])]
     for row in table.rows:

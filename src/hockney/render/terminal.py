@@ -40,10 +40,7 @@ def is_fitted() -> bool:
 
 
 def wrapped(text: str, width: int | None = None, *, first: str = "", rest: str = "") -> list[str]:
-    """The lines of a paragraph, `first` and `rest` being their indents.
-
-    Words, commands in `…`, and numbers with their units stay whole.
-    """
+    """The lines of a paragraph; commands in `…`, and numbers with their units stay whole. `first`, `rest`: indents."""
     lines = textwrap.wrap(
         whole(_CODE_SPAN.sub(lambda match: match[0].replace(" ", _HARD_BLANK), printable(text))),
         width or line_width(),

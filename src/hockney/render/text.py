@@ -23,7 +23,6 @@ from hockney.report.document import (
     Block,
     Bullet,
     Document,
-    Group,
     Item,
     Matrix,
     More,
@@ -79,13 +78,10 @@ def fit(document: Document) -> list[list[str]]:
     for block, lines in shown:
         if isinstance(block, More):
             is_cut = any(line.endswith(_CUT) for other, cut in shown if isinstance(other, Bullet) for line in cut)
-            lines[:] = _more_lines(block, Counter(block.counts) + counts, is_cut=is_cut)
+            more = [counted(count, noun) for noun, count in (Counter(block.counts) + counts).items()]
+            text = ", ".join(more + ["the rest of each cut line"] * is_cut)
+            lines[:] = _styled(wrapped(f"More with {block.option}: {text}.", rest="  "), "quiet") if text else []
     return [lines for _, lines in shown]
-
-
-def _more_lines(block: More, counts: Counter[str], *, is_cut: bool) -> list[str]:
-    more = [counted(count, noun) for noun, count in counts.items()] + ["the rest of each cut line"] * is_cut
-    return _styled(wrapped(f"More with {block.option}: {', '.join(more)}.", rest="  "), "quiet") if more else []
 
 
 def _lines(block: Block, *, is_first: bool = False) -> list[str]:
@@ -111,17 +107,12 @@ def _lines(block: Block, *, is_first: bool = False) -> list[str]:
             is_small = len(block.names) <= _FIGURES_MAX
             lines = _lines(figure_table(block)) if is_small else heat_lines(block)
             return [*_lines(Title(block.title), is_first=is_first), *lines]
-        case Group(blocks=blocks):
-            return _all_lines(blocks, is_first=is_first)
         case Section(title=title, blocks=blocks):
-            return _all_lines((Title(title), *blocks), is_first=is_first)
+            parts = enumerate((Title(title), *blocks) if title else blocks)
+            return [line for number, part in parts for line in _lines(part, is_first=is_first and not number)]
         case More():
             return [""]  # room for its line, which `fit` writes
     raise TypeError(f"{type(block).__name__} has no text")
-
-
-def _all_lines(blocks: Sequence[Block], *, is_first: bool) -> list[str]:
-    return [line for number, each in enumerate(blocks) for line in _lines(each, is_first=is_first and not number)]
 
 
 def _title(text: str, end: str = "") -> list[str]:

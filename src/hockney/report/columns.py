@@ -81,7 +81,6 @@ class TransportFigures:
         self._figures = {figure.series: figure for series in self._series for figure in series.figures_in(state)}
 
     def time_ns(self, pattern: str, size: int = 0) -> Value | None:
-        """The time of a pattern."""
         figure = self._times(pattern).get(size)
         return None if figure is None else _value(figure, figure.time)
 
@@ -122,10 +121,7 @@ class TransportFigures:
 
     @functools.cached_property
     def line(self) -> FittedLine | None:
-        """The straight segment of the ping-pong's longest messages, as explain has it.
-
-        None where longer ones were measured in another state only: there it may be another line.
-        """
+        """The straight segment of the ping-pong's longest messages; None where longer ones have another state."""
         curve = self.curve
         line = None if curve is None or curve.oversubscribed else last_line(curve)
         sizes = {figure.point.bytes for figure in self._figures.values() if figure.point.pattern == "pingpong"}

@@ -153,15 +153,8 @@ class Matrix(Block):
 
 
 @dataclass(frozen=True)
-class Group(Block):
-    """Blocks that are shown or left out together."""
-
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True)
 class Section(Block):
-    """Blocks under a title; a page folds them unless the section `is_open`."""
+    """Blocks that are shown or left out together, below their title if any; a page folds them unless it `is_open`."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -199,11 +192,6 @@ class Document:
 
     def __iter__(self) -> Iterator[Block]:
         return iter(self.blocks)
-
-
-def document(blocks: Iterable[Block], lines_max: int | None = None) -> Document:
-    """A document of the blocks that a builder yields."""
-    return Document(tuple(blocks), lines_max)
 
 
 def records(columns: Mapping[Column, Callable[[Any], str]], members: Iterable[Any], *, fits: bool = False) -> Table:

@@ -1,7 +1,4 @@
-"""The sentences of findings, fixes, notes and pairs of ranks; findings.toml has the templates, and explains them.
-
-A code without a template is printed by its facts.
-"""
+"""The sentences of findings and the like by the templates of findings.toml; without one a code is printed by facts."""
 
 from __future__ import annotations
 

@@ -131,10 +131,7 @@ def folded(points: Iterable[Point]) -> tuple[str, str, str] | None:
 
 
 def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
-    """Points that failed, were skipped or not reached: each reason as a heading, with a row for each curve below.
-
-    Of many curves one row has the names alone.
-    """
+    """Points without figures: each reason as a heading, below it a row for each curve, or one with many names."""
     ended = []
     for member in series:
         if member.status is PointStatus.PENDING and member.measurements:

@@ -49,7 +49,6 @@ class Row:
 
     @property
     def full_name(self) -> str:
-        """The name with the placement."""
         return ", ".join(filter(None, (self.name, self.placement)))
 
 
@@ -136,9 +135,7 @@ def make_sheet(run: Run, *, every_state: bool = False) -> Sheet:
         run_id=run.id,
         state=max(shown, key=lambda name: shown[name], default=None),
         rows=tuple(rows),
-        layers=tuple(
-            layers_between((replace(curve, pair_class=name) for curve, name in remote), run.facts, run.libraries, {})
-        ),
+        layers=tuple(layers_between(run, (replace(curve, pair_class=name) for curve, name in remote), {})),
         harness_ns=_harness_ns(harness),
         clock_ns=min((launch.clock_ns for launch in run.launches.values()), default=None),
         launches_per_job=run.launch_count,

@@ -176,10 +176,7 @@ def cpus_text(cpus: Sequence[int]) -> str:
 
 
 def readable_name(transport: str, library: str) -> str:
-    """The library with its version and the transport's variant, for MPI and its like; else the transport's own name.
-
-    `library` is how it introduced itself in a launch.
-    """
+    """The library by the name of its launch, with the variant, for MPI and its like; else the transport's own name."""
     base, at, rest = split_placed(transport)[0].partition("@")
     name = library.partition(" (")[0]
     if not at or not name:
@@ -190,10 +187,7 @@ def readable_name(transport: str, library: str) -> str:
 
 
 def readable_names(launches: Collection[Launch]) -> dict[str, str]:
-    """The name of each transport, with where its ranks are in a run of several placements: `tcp, within n1`.
-
-    The exact one where two would read the same.
-    """
+    """The name of each transport, of several placements `tcp, within n1`; the exact one where two read the same."""
     where = placements(launches)
     return {name: ", ".join(filter(None, (plain, where[name]))) for name, plain in plain_names(launches).items()}
 
@@ -210,10 +204,7 @@ def plain_names(launches: Collection[Launch]) -> dict[str, str]:
 
 
 def placements(launches: Iterable[Launch]) -> dict[str, str]:
-    """Where the ranks of each transport are: `between n1 and n2`, `within n1` or `2 on each host`; else empty.
-
-    All are empty in a run that places no transport in two ways.
-    """
+    """Where ranks are: `between n1 and n2`, `within n1`, `2 on each host`; empty in a run of one placement."""
     together: dict[str, set[frozenset[str]]] = {}
     for launch in launches:
         together.setdefault(launch.transport, set())

@@ -36,10 +36,7 @@ Counters = Mapping[str, Sequence[float]]  # of a measurement, by name: a value f
 def building_of(
     point: Point, time_ns: float, counters: Sequence[Counters], measurements: Sequence[Measurement]
 ) -> Building:
-    """The figures of a pattern whose time is that of an event.
-
-    From its time, the counters of all measurements, and those that have samples.
-    """
+    """The figures of events, from their time, the counters of all measurements, and those with samples."""
     options = dict(point.options)
     counted = _summed(counters)
     readouts, streams = int(options.get("senders", 1)), int(options.get("streams", 1))

@@ -1,12 +1,7 @@
 """A run as CSV or Parquet (a row per series and state of the machine) or JSON (everything).
 
-The JSON has `"format": "hockney-export"` and `"version": 3`. The version grows if a name changes its meaning or is
-removed; new names may come at any time. Its parts: `run` (request and outcome), `facts` (the machine), `launches`,
-`warnings`, `deadline_ns` and `rates` (of a search alone), and `series`, each with its point, status, `figures` and
-`measurements`. On request a measurement carries `elapsed_ns`, a list of samples per rank. Unknown is null. Names of
-quantities end in their unit.
-
-Parquet may have a row per sample of a rank instead. It needs pyarrow, an optional extra.
+The version of the JSON, whose parts docs/json.md lists, grows if a name changes its meaning or is removed; new names
+may come at any time. Parquet may have a row per sample of a rank instead. It needs pyarrow, an optional extra.
 """
 
 from __future__ import annotations

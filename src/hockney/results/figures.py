@@ -274,10 +274,7 @@ def _plain(figure: Figure, path: str) -> Any:
 
 
 class Frame:
-    """Makes the figures of a run, without samples.
-
-    `states`: the one state that tables show of each job, by transport and number of ranks.
-    """
+    """Makes figures without samples; `states`: the one that tables show of each job, by transport and ranks."""
 
     def __init__(self, run: Run) -> None:
         members = [series for series in run.series if series.counts]
@@ -293,10 +290,6 @@ class Frame:
             for job, counts in jobs.items():
                 is_seen = any(chosen is not None and of_point[chosen] for of_point in counts)
                 self.states.setdefault(job, chosen if is_seen else main_state(counts))
-
-    def _shares_cpus(self, measurement: MeasurementSummary) -> bool:
-        launch = self._launches.get(measurement.launch_id)
-        return launch is not None and launch.oversubscribed
 
     def rows_of(self, series: Series, pairs: Pairs) -> tuple[Figure, ...]:
         """The figures of a point from these of its measurements, in the order of `state_order`, a mixed one last."""
@@ -336,6 +329,7 @@ class Frame:
         repetitions = sum(each.samples * each.batch for each in measurements)
         arrived = arrived_share(definition, repetitions, [each.counters for each in measurements])
         batch, is_imported = max(each.batch for each in measurements), run.info.is_imported
+        launches = filter(None, (self._launches.get(number) for number in {each.launch_id for each in measurements}))
         has_payload = series.point.traits.payload and definition.bytes_per_rep > 0
         verified = any(each.verified for each, _ in pairs) or (False if has_payload and not is_imported else None)
         return Figure(
@@ -360,7 +354,7 @@ class Frame:
             and not series.point.rate_hz,
             is_exact=series.is_exact,
             is_imported=is_imported,
-            is_oversubscribed=None if is_imported else any(self._shares_cpus(each) for each in measurements),
+            is_oversubscribed=None if is_imported else any(launch.oversubscribed for launch in launches),
             is_harness=series.is_harness,
             series=series,
             measurements=measurements,

@@ -362,10 +362,7 @@ class Series:
 
     @property
     def elapsed_ns(self) -> list[Int64Array]:
-        """Per measurement the raw samples: shape (ranks, samples), int64.
-
-        Ns of one batch of `measurement.batch` repetitions.
-        """
+        """Per measurement the raw samples, ns of `batch` repetitions: shape (ranks, samples), int64."""
         return [measurement.elapsed_ns for measurement in self.measurements]
 
     @property
@@ -381,7 +378,6 @@ class Series:
 
     @property
     def job(self) -> tuple[str, int]:
-        """Its transport and number of ranks."""
         return self.point.transport, self.point.ranks
 
     def figures(self) -> list[Figure]:

@@ -28,10 +28,7 @@ _NOBODY, _ALL_UIDS = 65534, "4294967295"
 
 
 def default_folder() -> Path:
-    """The folder of this user's workers: `~/.cache/hockney/workers` on Linux, unless XDG_CACHE_HOME is set.
-
-    Raises CacheUnusable if others can change its files.
-    """
+    """The folder of workers, `~/.cache/hockney/workers` or in XDG_CACHE_HOME. Raises CacheUnusable if shared."""
     return refuse_shared(user_folder("cache") / "workers")
 
 
@@ -143,10 +140,7 @@ class Probes:
         return self._folder / (hashlib.sha256("\0".join(key).encode()).hexdigest()[:20] + ".json")
 
     def get(self, key: Iterable[str], *texts: str) -> dict[str, Any] | None:
-        """The stored answer, or None if there is none or a file that it depends on has changed.
-
-        An answer without the `texts` that it must have was edited: it counts as none.
-        """
+        """The stored answer; None if there is none, a file it depends on has changed, or one of its `texts` is gone."""
         try:
             record = json.loads(self._path(key).read_bytes())
             unchanged = all(stamp(name) == seen for name, seen in record["stamps"].items())

@@ -48,10 +48,7 @@ class Channel:
     def spawn(
         self, argv: Sequence[str], environment: Mapping[str, str | None], *, instead_of: int | None = None
     ) -> None:
-        """Start a process in its own session, so that Ctrl-C does not reach it, or one that takes the place of another.
-
-        Raises LaunchFailed.
-        """
+        """Start a process in its own session, safe from Ctrl-C, or one in the place of another. Raises LaunchFailed."""
         merged: dict[str, str | None] = {**os.environ, **environment, MARK: self._mark}
         try:
             process = subprocess.Popen(
@@ -161,10 +158,7 @@ class Channel:
             del self._line[_NOISE_LINE_BYTES:]
 
     def _after(self, end: int) -> None:
-        """A process has ended: read the rest of its pipes.
-
-        Its children may still write to them, so no more is read than a pipe holds.
-        """
+        """A process has ended: read the rest of its pipes, no more than they hold, as its children may still write."""
         process = self._ends.pop(end)
         self._selector.unregister(end)
         os.close(end)
@@ -209,10 +203,7 @@ class Channel:
                 self._take(deadline_s)
 
     def wait_exit(self, limit_s: float) -> int | None:
-        """The exit code of the first process, negative for a signal; None if it has not ended within limit_s.
-
-        It reads the output meanwhile.
-        """
+        """The first process's exit code, negative for a signal; None if it still runs at limit_s. Reads output."""
         deadline_s = time.monotonic() + limit_s
         self.hear(limit_s)
         try:

@@ -177,7 +177,6 @@ class Builder:
         return self.folder / f"{self.key}-{commit[:16]}"
 
     def prefix(self, commit: str) -> Path:
-        """Where a commit is installed, or is to be."""
         return self.place(commit) / "prefix"
 
     def is_tried(self, commit: str) -> bool:

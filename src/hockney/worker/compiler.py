@@ -55,10 +55,7 @@ def split_words(line: str) -> list[str]:
 
 
 def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
-    """Ask a compiler (`wrapper`: an MPI library's) who it is, or remember.
-
-    Raises NoCompiler if it is not there, CompileFailed if it cannot say its version.
-    """
+    """Ask a compiler (`wrapper`: an MPI library's) who it is, or remember. Raises NoCompiler, CompileFailed."""
     path = shutil.which(argv[0])
     if path is None:
         raise NoCompiler(f"there is no compiler '{argv[0]}'", "install it, or name another one")
@@ -74,10 +71,7 @@ def identify(argv: Sequence[str], probes: Probes, *, wrapper: bool) -> Compiler:
 
 
 def ask(argv: Sequence[str]) -> str:
-    """The standard output of a program. Raises CompileFailed with the program's message if it fails.
-
-    At the time limit all its child processes end with it.
-    """
+    """The standard output of a program. Raises CompileFailed with its message; its children end at the limit."""
     try:
         return answer_of(argv, _ASK_LIMIT_S, environment={**os.environ, "LC_ALL": "C"})
     except ProgramFailed as error:

@@ -11,10 +11,7 @@ from hockney.units import counted
 
 
 class WorkerError(HockneyError):
-    """Base of everything that can happen to a worker: to build, start, ask or end it.
-
-    The text is the `reason`, followed by the `remedy` where one is known.
-    """
+    """Base of all that can happen to a worker. Its text is the `reason`, and the `remedy` where one is known."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         self.reason = reason

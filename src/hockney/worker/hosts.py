@@ -81,10 +81,7 @@ def _spans(numbers: Sequence[str]) -> list[str]:
 
 
 def read_hostfile(path: Path) -> tuple[Host, ...]:
-    """A host on each line: `n1`, `n1:2` or `n1 slots=2`; a name that is on several lines has a slot for each.
-
-    Raises UsageError.
-    """
+    """A host on each line, `n1`, `n1:2` or `n1 slots=2`; each line of a name is a slot. Raises UsageError."""
     hosts: dict[str, Host] = {}
     for line in named_text(path, "host file").splitlines():
         words = re.sub(r"\s+slots=", ":", line.partition("#")[0]).split()
@@ -111,10 +108,7 @@ def _check_number(source: str, number: int) -> None:
 
 
 def fill(ranks: int, hosts: Sequence[Host], per_host: int | None = None) -> tuple[Host, ...]:
-    """The hosts that ranks get, each with their number: `per_host` on each in turn, None: as evenly as slots allow.
-
-    Raises UsageError for more ranks than slots.
-    """
+    """The hosts with their numbers of ranks: `per_host` in turn, else as even as slots allow. Raises UsageError."""
     if per_host is None:
         counts = [0] * len(hosts)
         while (left := ranks - sum(counts)) > 0:
@@ -208,14 +202,13 @@ def find_allocation(environment: Mapping[str, str], *, nodefile: str = "", hostl
         hosts = _parse("PBS_NODEFILE", ",".join(lines))
         slotted = tuple(Host(host.name, lines[host.name] if has_slots else None) for host in hosts)
         return Allocation("PBS", environment.get("PBS_JOBID", ""), slotted)
-    if "LSB_MCPU_HOSTS" in environment:
-        words = environment["LSB_MCPU_HOSTS"].split()
-        pairs = zip(words[::2], words[1::2], strict=False)
-        hosts = _parse("LSB_MCPU_HOSTS", ",".join(f"{host}:{count}" for host, count in pairs))
-        return Allocation("LSF", environment.get("LSB_JOBID", ""), hosts)
-    if "LSB_HOSTS" in environment:  # a word for each slot, where there are few
-        slots = Counter(environment["LSB_HOSTS"].split())
-        hosts = _parse("LSB_HOSTS", ",".join(f"{host}:{count}" for host, count in slots.items()))
+    source = next((name for name in ("LSB_MCPU_HOSTS", "LSB_HOSTS") if name in environment), None)
+    if source is not None:
+        words = environment[source].split()
+        of_words = zip(words[::2], words[1::2], strict=False)
+        # Where there are few slots, the second has a word for each.
+        slots = of_words if source == "LSB_MCPU_HOSTS" else Counter(words).items()
+        hosts = _parse(source, ",".join(f"{host}:{count}" for host, count in slots))
         return Allocation("LSF", environment.get("LSB_JOBID", ""), hosts)
     if "PE_HOSTFILE" in environment:  # lines of a host, its slots, its queue and more
         rows = [line.split() for line in nodefile.splitlines() if line.strip()]

@@ -305,7 +305,6 @@ def template(job: Job) -> StartCommand:
 
 
 def _rank_hosts(job: Job) -> list[str]:
-    """The host of each rank."""
     hosts = job.placement.hosts_of(job.ranks)
     return [host.name for host in hosts for _ in range(host.slots or 0)] or ["localhost"] * job.ranks
 

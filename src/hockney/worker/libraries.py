@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from hockney.machine.files import read_toml
+from hockney.machine.files import read_text, read_toml
 from hockney.worker import cache
 from hockney.worker.build import Recipe
 from hockney.worker.cache import Probes
@@ -320,9 +320,6 @@ def _header_version(
     return str(answer["version"])
 
 
-# ---- ZeroMQ ----------------------------------------------------------------------------------------------------------
-
-
 def find_zmqs() -> Found:
     """The ZeroMQ whose header the C compiler finds; none if there is none. Raises nothing."""
     try:
@@ -345,10 +342,8 @@ _DEVICES = ("infiniband", "net")  # folders of /sys/class, on Linux
 def find_ucxs() -> Found:
     """Every UCX of this machine: those that a program can be built for, and those without a header. Raises nothing."""
     libraries = []
-    roots, broken = _roots("ucx_info", "ucp/api/ucp_version.h", "libucx-dev")
-    for root in roots:
-        text = _text(root / "include/ucp/api/ucp_version.h")
-        version = ".".join(re.findall(r"^#define UCP_API_M(?:AJOR|INOR)\s+(\d+)", text, re.MULTILINE))
+    roots, broken = _roots("ucx_info", "ucp/api/ucp_version.h", r"UCP_API_M(?:AJOR|INOR)", "libucx-dev")
+    for root, version in roots:
         recipe, over = _plain_recipe("ucx", root, "-lucp", "-lucs"), _transports_of(root / "bin/ucx_info")
         libraries.append(Library(f"ucx@{version}", f"UCX {version}{over}", "local", root, recipe))
     return _named_once(libraries), tuple(broken)
@@ -386,10 +381,8 @@ def find_ofis() -> Found:
     Each is a library, by a name that a shell can take: `ofi@tcp-rxm` is the provider tcp;ofi_rxm.
     """
     libraries = []
-    roots, broken = _roots("fi_info", "rdma/fabric.h", "libfabric-dev")
-    for root in roots:
-        text = _text(root / "include/rdma/fabric.h")
-        version = ".".join(re.findall(r"^#define FI_M(?:AJOR|INOR)_VERSION\s+(\d+)", text, re.MULTILINE))
+    roots, broken = _roots("fi_info", "rdma/fabric.h", r"FI_M(?:AJOR|INOR)_VERSION", "libfabric-dev")
+    for root, version in roots:
         program, recipe = root / "bin/fi_info", _plain_recipe("ofi", root, "-lfabric")
         if not os.access(program, os.X_OK):
             why = "its program fi_info, which names the providers, is not here"
@@ -408,8 +401,8 @@ def find_ofis() -> Found:
     return _named_once(libraries), tuple(broken)
 
 
-def _roots(program: str, header: str, package: str) -> tuple[list[Path], list[Missing]]:
-    """The folders with a header in include: those above a program on PATH, where modules put theirs, and /usr.
+def _roots(program: str, header: str, macros: str, package: str) -> tuple[list[tuple[Path, str]], list[Missing]]:
+    """The folders with a header in include, and its version: those above a program on PATH, and /usr.
 
     A program without a header is missing; the `package` of distributions has it.
     """
@@ -418,7 +411,9 @@ def _roots(program: str, header: str, package: str) -> tuple[list[Path], list[Mi
     roots = {root.resolve(): None for root in (*(path.parent.parent for path in programs), _USUAL_ROOT)}
     known = [root for root in roots if (root / "include" / header).is_file()]
     if known or not programs:
-        return known, []
+        texts = [read_text(root / "include" / header) or "" for root in known]
+        versions = [".".join(re.findall(rf"^#define {macros}\s+(\d+)", text, re.MULTILINE)) for text in texts]
+        return list(zip(known, versions, strict=True)), []
     why = f"its header {header} is not here (Debian and Ubuntu have it in {package})"
     return [], [Missing(str(programs[0]), why, REPAIR)]
 
@@ -430,10 +425,3 @@ def _plain_recipe(family: str, root: Path, *libraries: str) -> Recipe:
     folders = [str(path) for name in ("lib", "lib64") if (path := root / name).is_dir()]
     where = [word for folder in folders for word in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
     return Recipe(family=family, flags=(f"-I{root}/include",), libraries=(*where, *libraries))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""

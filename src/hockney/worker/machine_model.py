@@ -245,15 +245,8 @@ def _lines(model: Model, ranks: int) -> Iterator[_Line]:
         yield "alltoall", machine.alltoall.own_per_byte_ns
     if (switch := machine.switch) is not None and (tcp := machine.tcp) is not None:
         yield "switch", switch.buffer_bytes, "shared" if switch.shared else "port"
-        more = (
-            tcp.window_bytes or 0,
-            tcp.mss_bytes,
-            tcp.header_bytes,
-            tcp.initial_window,
-            tcp.probe_ms * 1e6,
-            tcp.jitter,
-        )
-        yield "tcp", tcp.min_rto_ms * 1e6, *more
+        in_bytes = tcp.window_bytes or 0, tcp.mss_bytes, tcp.header_bytes
+        yield "tcp", tcp.min_rto_ms * 1e6, *in_bytes, tcp.initial_window, tcp.probe_ms * 1e6, tcp.jitter
     for slower in machine.slower:
         yield "node_factor", slower.factor, *slower.nodes
     if (stream := machine.stream) is not None:

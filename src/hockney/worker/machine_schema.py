@@ -1,7 +1,4 @@
-"""The tables and keys of a model of a machine; docs/machines.md has them all.
-
-Times are ns. Every group of numbers says where it comes from (`source`).
-"""
+"""The keys of a model of a machine (docs/machines.md). Times are ns; each group of numbers names its `source`."""
 
 from __future__ import annotations
 
@@ -120,7 +117,6 @@ class CostClass(_Table):
 
     @property
     def is_for_all(self) -> bool:
-        """Whether it has no condition."""
         return not self.same_node and self.switches is None and self.within is None
 
     @model_validator(mode="after")

@@ -14,10 +14,7 @@ _UCX_OF_SOCKETS = {"self", "tcp"}
 
 
 def split_library(library: str) -> tuple[str, str | None]:
-    """The worker's name of an MPI, `MPICH 4.0.2 (ch4:ucx)`, -> `MPICH 4.0.2` and the device, `ch4:ucx`.
-
-    The device is None if it is unknown, as in imports.
-    """
+    """`MPICH 4.0.2 (ch4:ucx)`, as ranks name it, -> `MPICH 4.0.2` and the device, None if unknown, as in imports."""
     match = _MPI.fullmatch(library)
     return (match["name"], match["carrier"]) if match else (library, None)
 

@@ -71,10 +71,7 @@ class Answer(NamedTuple):
 
 
 def points_of(suite: Suite, asked: RunOptions, catalogue: Catalogue, cpus: int) -> Answer:
-    """Every point of a suite on every transport that it names; ranks may have so many CPUs.
-
-    Raises UsageError for unknown words, and for far more points than fit the time.
-    """
+    """Every point of a suite on its transports and this many CPUs. Raises UsageError for unknown words, or too many."""
     wanted = [series for series in suite.series if asked.machine is None or not series.basic]
     patterns = [catalogue.pattern(series.pattern) for series in wanted]
     _refuse_unused(suite, asked, patterns, catalogue)

@@ -111,10 +111,7 @@ def counters_of(hosts: Sequence[str], starter: Starter) -> dict[str, Any]:
 
 
 def lost_hosts(hosts: Sequence[str], starter: Starter) -> dict[str, str]:
-    """The hosts that do not answer now, each with the cause; 64 are asked at once, for a few seconds.
-
-    Where no host answers, nothing is known, and none is lost.
-    """
+    """The hosts that do not answer now, each with the cause. Where no host answers, nothing is known: none is lost."""
     # ssh gives up after 4 s
     _, causes = _of_each(hosts, lambda host: _reached(starter.argv(["true"], [host]), 6))
     return {host: str(cause) for host, cause in causes.items()} if len(causes) < len(hosts) else {}
@@ -219,14 +216,13 @@ def _counters(lines: Iterable[str]) -> dict[str, dict[str, int]]:
 
 
 def _interface(text: str) -> dict[str, Any] | None:
-    """`bond0 1500 20000 10000 10.0.0.1`: name, MTU, Mbit/s, those of one link of a bond, and the address, if any.
-
-    None: one that is gone.
-    """
+    """`bond0 1500 20000 10000 10.0.0.1`: name, MTU, Mbit/s, a link's, address; None: one that is gone."""
     match = re.fullmatch(r"(\S+) (\d+) (-?\d+) (-?\d+) (\S*)", text, re.ASCII)
     if match is None:
         return None
-    speed, of_link = (_bits_per_s(int(megabits)) for megabits in match.group(3, 4))
+    # -1 is unknown, which some kernels print without its sign.
+    megabits = (number if 0 < number < 1 << 31 else 0 for number in map(int, match.group(3, 4)))
+    speed, of_link = (1_000_000 * number or None for number in megabits)
     return {
         "name": match[1],
         "mtu_bytes": int(match[2]),
@@ -234,8 +230,3 @@ def _interface(text: str) -> dict[str, Any] | None:
         "link_bits_per_s": of_link,
         "address": match[5] or None,
     }
-
-
-def _bits_per_s(megabits: int) -> int | None:
-    """None where it is unknown: -1, which some kernels print without its sign."""
-    return megabits * 1_000_000 if 0 < megabits < 1 << 31 else None

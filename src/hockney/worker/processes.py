@@ -119,9 +119,6 @@ def _wait_until_gone(
         time.sleep(0.01)
 
 
-# ---- shared memory that is left behind ------------------------------------------------------------------------------
-
-
 def shared_memory_of(pids: Iterable[int]) -> frozenset[Path]:
     """The files in shared memory that processes of this host use now; those that can't be asked have none."""
     names: set[str] = set()

@@ -18,12 +18,11 @@ def how_it_ended(exit_code: int | None) -> str:
     return f"was killed by {name}"
 
 
+Words = Sequence[str | os.PathLike[str]]
+
+
 def run_program(
-    argv: Sequence[str | os.PathLike[str]],
-    limit_s: float,
-    *,
-    data: bytes = b"",
-    environment: Mapping[str, str] | None = None,
+    argv: Words, limit_s: float, *, data: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program that reads `data`, and return its output and exit code.
 
@@ -50,13 +49,7 @@ class ProgramFailed(Exception):
         self.said, self.exit_code = said or why, exit_code
 
 
-def answer_of(
-    argv: Sequence[str | os.PathLike[str]],
-    limit_s: float,
-    *,
-    data: bytes = b"",
-    environment: Mapping[str, str] | None = None,
-) -> str:
+def answer_of(argv: Words, limit_s: float, *, data: bytes = b"", environment: Mapping[str, str] | None = None) -> str:
     """The standard output of a program that ends well. Raises ProgramFailed."""
     try:
         done = run_program(argv, limit_s, data=data, environment=environment)
@@ -71,7 +64,7 @@ def answer_of(
     return done.stdout.decode(errors="replace")
 
 
-def output_of(argv: Sequence[str | os.PathLike[str]]) -> str:
+def output_of(argv: Words) -> str:
     """All that a program says on both streams; empty where it cannot be run, or does not end within 10 s."""
     try:
         done = run_program(argv, limit_s=10)

@@ -168,10 +168,7 @@ _UCX_SIZES = (4096, 32768, 262144)
 
 
 def thresholds(transport: TransportInfo) -> list[Choice]:
-    """A quarter and four times each threshold of the library, and sizes for those of UCX where the library uses it.
-
-    Raises as `variables`.
-    """
+    """A quarter and four times each threshold of the library, and sizes for UCX's. Raises as `variables`."""
     before = "OMPI_MCA_" if kind_of(transport) == "openmpi" else ""
     found = [
         _threshold(f"{before}{name}", size, {name: size})

@@ -1,7 +1,4 @@
-"""Starters run a command on hosts: ssh, srun, flux, or a template of the user.
-
-A starter is a command line in which {hosts}, {ranks}, {per_host} and {worker} are placeholders.
-"""
+"""Starters run a command on hosts: a command line in which {hosts}, {ranks}, {per_host}, {worker} are filled in."""
 
 from __future__ import annotations
 
@@ -42,7 +39,6 @@ class Starter:
 
     @property
     def name(self) -> str:
-        """Its program."""
         return self.words[0].rpartition("/")[2]
 
     @property

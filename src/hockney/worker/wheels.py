@@ -43,10 +43,7 @@ def wheel_folders() -> list[Path]:
 
 
 def install_wheel(name: str) -> Path:
-    """Install a library, by uv where it is on PATH, else by pip; returns its folder. Raises HockneyError.
-
-    One that is there stays: remove its folder to install another version.
-    """
+    """Install a library by uv, else by pip; returns its folder. One that is there stays. Raises HockneyError."""
     wheel, folder = WHEELS[name], user_folder("data") / "mpi" / name
     python, uv = folder / "bin" / "python", shutil.which("uv")
     if folder in wheel_folders():

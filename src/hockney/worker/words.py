@@ -57,10 +57,7 @@ def all_ends(pattern: PatternInfo, ranks: int, pairs: str = "all") -> list[dict[
 
 
 def check_words(whole: BaseModel, tables: str, catalogue: Catalogue) -> Errors:
-    """Unknown words in a suite or a file of expectations, and tables without any point, in the order of the file.
-
-    `tables` is the name of the list of its tables.
-    """
+    """Unknown words, and tables without any point, in the order of the file, whose tables are in the list `tables`."""
     wrong: Errors = []
 
     def check(place: str, call: Callable[..., object], *words: Any) -> bool:

@@ -72,10 +72,7 @@ class Explanation:
 
 
 def explain_run(run: Run, reading: Reading | None = None) -> Explanation:
-    """Explain a run, or `reading` instead; a run of `health` by its findings about hosts.
-
-    Raises HockneyError if no figure has an interval.
-    """
+    """Explain a run, or its `reading`; of `health` by its findings. Raises HockneyError if it has no interval."""
     if run.info.suite == "health":
         health = health_of(run)
         return Explanation(f"run {run.id}", findings=health.findings, not_checked=health.not_checked)

@@ -56,7 +56,6 @@ class CurvePoint:
 
     @property
     def rate_bytes_per_s(self) -> Estimate | None:
-        """The pattern's rate."""
         if not self.payload_bytes or self.time_ns.low <= 0:
             return None
         return 1e9 * self.payload_bytes / self.time_ns

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from hockney.analysis.explain.curve import JobKey, MeasuredCurve, Reading
 from hockney.analysis.pair_classes import FARTHEST
+from hockney.results.runs import Run
 from hockney.results.traits import transport_traits
 from hockney.stats.fit import Estimate
 from hockney.worker.mpi_transport import is_on_ucx
@@ -39,7 +39,7 @@ def layers_of(reading: Reading) -> list[Layer]:
     """Every layer of a run, of each job in its state; between hosts, of the pairs of ranks on two of them."""
     states = {curve.job: curve.state for curve in reading.curves}
     remote = (each for each in reading.by_class if each.pair_class == FARTHEST and states.get(each.job) == each.state)
-    return layers_between((*reading.curves, *remote), reading.facts, reading.libraries, reading.floors)
+    return layers_between(reading, (*reading.curves, *remote), reading.floors)
 
 
 def carried_by(
@@ -54,25 +54,15 @@ def carried_by(
     return ucx[0] if len(ucx) == 1 else None
 
 
-def below_of(
-    transport: str,
-    facts: Mapping[str, Any],
-    libraries: Mapping[str, str],
-    measured: Collection[str],
-    *,
-    remote: bool = False,
-) -> str | None:
+def below_of(of: Run | Reading, transport: str, measured: Collection[str], *, remote: bool = False) -> str | None:
     """The transport whose cost this one adds to: what carries its messages, else the one it is compared with."""
-    traits = transport_traits(facts, transport)
+    traits = transport_traits(of.facts, transport)
     lower = traits.below_remote if remote else traits.below
-    return carried_by(transport, libraries, measured, remote=remote) or lower
+    return carried_by(transport, of.libraries, measured, remote=remote) or lower
 
 
 def layers_between(
-    curves: Iterable[MeasuredCurve],
-    facts: Mapping[str, Any],
-    libraries: Mapping[str, str],
-    floors: Mapping[JobKey, Estimate],
+    of: Run | Reading, curves: Iterable[MeasuredCurve], floors: Mapping[JobKey, Estimate]
 ) -> list[Layer]:
     """Every layer of the ping-pongs that are not oversubscribed; those between hosts are of that pair class."""
     known = {
@@ -87,7 +77,7 @@ def layers_between(
         time = curve.at(size) if 0 < size <= 64 else None
         if transport == "shm" and floor is not None and time is not None:
             layers.append(_layer(size, transport, "the floor", state, time, floor, floor.value))
-        lower = below_of(transport, facts, libraries, measured, remote=is_remote)
+        lower = below_of(of, transport, measured, remote=is_remote)
         below = known.get((lower or "", ranks, state, is_remote))
         if lower is not None and below is not None:
             size = _size(curve, below)

@@ -131,7 +131,6 @@ class _Made:
 
     @property
     def parts(self) -> str:
-        """What the parts are."""
         if not self.algorithm:
             return "round trips"
         return "collectives" if self.algorithm in _OF_COLLECTIVES else "messages"

@@ -256,11 +256,8 @@ def _height(switch: Switch) -> dict[str, Any]:
 
 
 def _documented_at(switch: Switch, thresholds: Sequence[Threshold]) -> list[Threshold]:
-    """The limits documented where the switch seems to be, else where it may be.
-
-    A message that just fills a limit may already take longer.
-    """
-    within = ((switch.below_bytes, switch.above_bytes), switch.between)
+    """The limits documented where the switch seems to be, else where it may be."""
+    within = ((switch.below_bytes, switch.above_bytes), switch.between)  # one that fills a limit may take longer
     known = ([each for each in thresholds if each.lies_between(below, above + 1)] for below, above in within)
     return next((limits for limits in known if limits), [])
 

@@ -38,10 +38,7 @@ _ANY = ""  # the column of a conclusion across transports
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict on a conclusion for the transport `on`; empty: for several transports or none.
-
-    `figures` are those that decided it, by their names in the expression.
-    """
+    """The verdict on a conclusion for the transport `on` (empty: several or none), and the `figures` that decided."""
 
     on: str
     verdict: Verdict

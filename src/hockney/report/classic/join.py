@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hockney.archive import Benchmark, Published, benchmarks, conclusions, published
 from hockney.archive.points import Spec, parse
@@ -32,7 +31,8 @@ class Joiner:
     def __init__(self, run: Run, report: str) -> None:
         self.run = run
         specs = [figure.spec for figure in published(report) if figure.spec is not None]
-        specs += [spec for text in _points_of(report) if (spec := parse(text)) is not None]
+        rows = [where for conclusion in conclusions(report) for where in conclusion.get("rows", {}).values()]
+        specs += [spec for where in rows if "point" in where and (spec := parse(where["point"])) is not None]
         # A point without one of these options is of a pattern with its default; others make a separate column.
         self._options = {
             pattern: {name for spec in specs if pattern in spec.patterns for name in spec.options}
@@ -102,12 +102,6 @@ class Joiner:
         return QUANTITIES[quantity].value(members, self.context(spec))
 
 
-def _points_of(report: str) -> Iterable[str]:
-    """The points that conclusions name next to published figures."""
-    for spec in conclusions(report):
-        yield from (where["point"] for where in spec.get("rows", {}).values() if "point" in where)
-
-
 def is_way(transport: str, on: str) -> bool:
     """Whether a transport sends in this way: "native" is the wire that PVM uses, or a model without a variant."""
     if not on:
@@ -175,32 +169,22 @@ def _row(joiner: Joiner, benchmark: Benchmark, figure: Published, place: int) ->
     value = float(figure.at["words"]) if quantity == "N 1/2" else figure.value
     value = None if quantity == "ratio to the native library" else value
     modelled = figure.modelled[place] if place < len(figure.modelled) else None
-    names = tuple(_text(named.get(key)) for key in benchmark.keys)
+    names = tuple("" if (name := named.get(key)) is None else str(name) for key in benchmark.keys)
     row = PublishedRow(figure, names, quantity, unit, value, modelled)
     if figure.spec is None:
         return replace(row, reason="nothing here measures it")
     models = models_of(joiner.run)
     reason = next(filter(None, (why_not(model, figure) for model in models.values())), None)
     try:
-        columns = joiner.columns(figure.spec, quantity, _scope(figure))
+        scope = str(figure.get("scope"))  # where its ranks must be, if the report says it
+        columns = joiner.columns(figure.spec, quantity, scope if scope in ("inter-node", "intra-node") else None)
     except Elsewhere as elsewhere:
         return replace(row, reason=str(elsewhere))
     if reason or not columns:
         return replace(row, reason=reason or NOT_PLANNED)
     cells = {column: _cell(joiner, row, members) for column, members in columns.items()}
-    reasons = Counter(cell.value.reason for cell in cells.values())
-    has_any = any(cell.value.estimate is not None for cell in cells.values())
-    return replace(row, cells=cells, reason=None if has_any else reasons.most_common(1)[0][0])
-
-
-def _scope(figure: Published) -> str | None:
-    """Where the ranks of a figure must be, if the report says it."""
-    scope = str(figure.get("scope"))
-    return scope if scope in ("inter-node", "intra-node") else None
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    reasons, row = Counter(cell.value.reason for cell in cells.values()), replace(row, cells=cells)
+    return row if row.known else replace(row, reason=reasons.most_common(1)[0][0])
 
 
 def _cell(joiner: Joiner, row: PublishedRow, members: Sequence[Series]) -> Here:
@@ -208,9 +192,8 @@ def _cell(joiner: Joiner, row: PublishedRow, members: Sequence[Series]) -> Here:
     assert spec is not None
     context = joiner.context(spec)
     value = QUANTITIES[row.quantity].value(members, context)
-    also = (
-        also_of(row.figure.also, row.quantity, members, context) if row.figure.also and not value.is_predicted else None
-    )
+    has_also = row.figure.also and not value.is_predicted
+    also = also_of(row.figure.also, row.quantity, members, context) if has_also else None
     compared = None if row.quantity == "place" else row.published  # a place has no ratio
     point, model = members[0].point, models_of(joiner.run).get(members[0].point.transport)
     if model is None or not is_of(model, row.figure):

@@ -1,4 +1,4 @@
-"""Statistics over pairs of ranks, as the T3D newsletter has them."""
+"""Statistics over pairs of ranks, as the T3D newsletter has them, and what distance adds to their latency."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from dataclasses import replace
 from statistics import fmean
 
 from hockney.analysis.host_series import time_of_rank
+from hockney.machine.topology import Topology
 from hockney.model import Measurement
-from hockney.report.classic.distance import fit_of
+from hockney.report.classic.models import models_of, way_of
 from hockney.report.classic.quantity import TIME, Context, Members, Quantity, median, reason_of
 from hockney.report.classic.values import Reported, exactly
 from hockney.results.figures import Figure
-from hockney.results.runs import Series
+from hockney.results.runs import Run, Series
 from hockney.stats import ONE_LAUNCH
+from hockney.stats.fit import DistanceFit, NoFit, fit_distance
 from hockney.stats.interval import Estimate
 
 _WORD_BYTES = 8
@@ -133,7 +135,7 @@ def by_distance(name: str) -> Callable[[Quantity, Members, Context], Reported]:
     """A parameter of latency = base + hops + changes of direction, in clock periods of the T3D."""
 
     def value(of: Quantity, members: Members, context: Context) -> Reported:
-        fit = fit_of(members, context.run)
+        fit = _fit_of(members, context.run)
         if isinstance(fit, str):
             return Reported(of.unit, reason=fit)
         estimate: Estimate | None = getattr(fit[0], f"{name}_ns")
@@ -142,3 +144,50 @@ def by_distance(name: str) -> Callable[[Quantity, Members, Context], Reported]:
         return Reported(of.unit, estimate * (1 / _CP_NS), "fit", fit[1], is_exact=fit[1] is None)
 
     return value
+
+
+def _fit_of(members: Sequence[Series], run: Run) -> tuple[DistanceFit, str | None] | str:
+    """The fit to the latencies of all pairs in the state of most of them, or why there is none."""
+    figures = [(each, figure) for each in members if (figure := each.shown) is not None]
+    states = Counter(figure.state for _, figure in figures)
+    times_ns: dict[tuple[int, int], float] = {}
+    hops: dict[tuple[int, int], int] = {}
+    changes: dict[tuple[int, int], int] = {}
+    for series, figure in figures:
+        if states[figure.state] < max(states.values()):
+            continue
+        options = dict(series.point.options)
+        pair = int(options.get("source", 0)), int(options.get("target", 1))
+        model = models_of(run).get(series.point.transport)
+        way = way_of(model, pair) if model is not None else None
+        times_ns[pair] = figure.time.value
+        if way is not None:
+            hops[pair], changes[pair] = way
+            continue
+        borders = _borders(series, pair, run)
+        if isinstance(borders, str):
+            return borders
+        hops[pair] = borders
+    if not times_ns:
+        return "no pair of ranks has a latency"
+    fit = fit_distance(times_ns, hops, changes or None)
+    if isinstance(fit, NoFit):
+        return fit.reason
+    is_exact = all(each.is_exact for each in members)
+    return fit, None if is_exact else max(states, key=lambda state: states[state])
+
+
+def _borders(series: Series, pair: tuple[int, int], run: Run) -> int | str:
+    """The number of borders between the CPUs of two ranks, or why it is unknown."""
+    if not series.launches:
+        return "predicted pairs are all alike"
+    if series.oversubscribed:
+        return "more ranks than CPUs: scheduling times do not depend on distance"
+    topology = run.facts.get("topology", {})
+    if "cores" not in topology:
+        return "the topology of this machine's CPUs is unknown"
+    (source, target), *others = {tuple(launch.cpus[rank] for rank in pair) for launch in series.launches}
+    hosts = {host for launch in series.launches for host in launch.hosts}
+    if len(hosts) > 1 or others or min(source, target) < 0:
+        return "the CPUs of a pair are unknown"
+    return Topology.from_json(topology).borders(source, target)

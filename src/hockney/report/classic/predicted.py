@@ -25,10 +25,7 @@ ASSUMED = "From this run's two ranks, with a CPU for each rank and one switch wi
 
 
 class PredictedSeries(Series):
-    """A point of a run that was not measured: its one measurement on the model, or the reason why there is none.
-
-    `spread`: its bounds are this factor away.
-    """
+    """A point that was not measured: its measurement on the model, with bounds a factor `spread` away, or why none."""
 
     def __init__(self, run: Run, point: Point, outcome: Measurement | str, spread: float = 1.0) -> None:
         status, reason = (PointStatus.SKIPPED, outcome) if isinstance(outcome, str) else (PointStatus.PRECISE, None)
@@ -92,10 +89,7 @@ def _predicted(run: Run, transport: str, points: Sequence[Point]) -> Iterable[Pr
 
 
 def _outcomes(points: Sequence[Point], name: str, content: Mapping[str, Any]) -> list[Measurement | str]:
-    """The measurement of each point on this model, or why there is none; kept, as hundreds of points take seconds.
-
-    Raises HockneyError.
-    """
+    """The measurement of each point on this model, or why none; kept, as many take seconds. Raises HockneyError."""
     from hockney.measure.predict import times_of  # with pydantic, which light commands do not load
     from hockney.worker.build import Recipe, build_worker
     from hockney.worker.cache import Probes

@@ -17,7 +17,7 @@ from hockney.report.classic.models import model_tables, models_of
 from hockney.report.classic.quantity import NOT_PLANNED
 from hockney.report.classic.values import BenchmarkRows, Here, PublishedRow, Reported, format_figure, table_section
 from hockney.report.document import Cell, Section
-from hockney.report.words import NOTHING, SHORT_MARK, figure_text
+from hockney.report.words import NOTHING, SHORT_MARK, figure_text, known_text
 from hockney.stats import RANGE
 from hockney.units import counted, format_bytes
 
@@ -51,11 +51,16 @@ def _summary(report: ClassicReport) -> Section:
     if len(ons) > 1:
         head.insert(4, "on")
         lines = [(on, [*texts[:4], on, *texts[4:]]) for on, texts in lines]
-    notes = [_missing_text(reason, count, total) for reason, (count, total) in _missing(report).items()]
-    predicted = [row for group in report.groups for row in group.rows if _is_predicted(row)]
+    figures = [row for group in report.groups for row in _figures_of(group)]
+    notes = [
+        f"{count} of {len(figures)} rows {'has' if count == 1 else 'have'} no figure here: {reason}."
+        for reason, count in Counter(row.reason for row in figures if row.reason).most_common()
+    ]
+    known = [(row, row.known.values()) for group in report.groups for row in group.rows if row.known]
+    predicted = [row for row, cells in known if all(cell.value.is_predicted for cell in cells)]
     if predicted:
         notes.append(
-            f"Rows that need more ranks than this run had CPUs are predicted: {len(predicted)} of {_total(report)} "
+            f"Rows that need more ranks than this run had CPUs are predicted: {len(predicted)} of {len(figures)} "
             f"({PREDICTED}). --oversubscribe or --hosts measures them."
         )
     if len(ons) == 1:
@@ -130,11 +135,6 @@ def _verdict_of(report: ClassicReport, group: BenchmarkRows) -> str:
     return f"{verdicts['holds']} of {sum(verdicts.values())} hold"
 
 
-def _is_predicted(row: PublishedRow) -> bool:
-    known = [cell.value for cell in row.cells.values() if cell.value.estimate is not None]
-    return bool(known) and all(value.is_predicted for value in known)
-
-
 def _figures_of(group: BenchmarkRows) -> list[PublishedRow]:
     """A row for each figure: of several readings one with a value, where any has one."""
     found: dict[int, PublishedRow] = {}
@@ -142,20 +142,6 @@ def _figures_of(group: BenchmarkRows) -> list[PublishedRow]:
         if found.setdefault(id(row.figure), row).reason:
             found[id(row.figure)] = row
     return list(found.values())
-
-
-def _total(report: ClassicReport) -> int:
-    return sum(len(_figures_of(group)) for group in report.groups)
-
-
-def _missing(report: ClassicReport) -> dict[str, tuple[int, int]]:
-    """The number of rows without a figure by their reason, and of all rows."""
-    reasons = Counter(row.reason for group in report.groups for row in _figures_of(group) if row.reason)
-    return {str(reason): (count, _total(report)) for reason, count in reasons.most_common()}
-
-
-def _missing_text(reason: str, count: int, total: int) -> str:
-    return f"{count} of {total} rows {'has' if count == 1 else 'have'} no figure here: {reason}."
 
 
 def _conclusions(report: ClassicReport) -> Iterator[Section]:
@@ -194,14 +180,14 @@ def all_tables(report: ClassicReport) -> list[Section]:
 
 
 def _group_table(report: ClassicReport, group: BenchmarkRows) -> Section:
-    rows = [row for row in group.rows if any(cell.value.estimate is not None for cell in row.cells.values())]
+    rows = [row for row in group.rows if row.known]
     keys = [
         (place, title) for place, title in enumerate(group.benchmark.keys.values()) if any(r.names[place] for r in rows)
     ]
     units = list(dict.fromkeys(row.unit for row in rows))
     has_model = not report.is_model and any(row.modelled is not None for row in rows)
     head = [title for _, title in keys] + ["published"] + ["model"] * has_model
-    columns = [column for column in group.columns if any(_known(row, column) for row in rows)]
+    columns = [column for column in group.columns if any(column in row.known for row in rows)]
     also = rows[0].figure.also if rows and rows[0].figure.also else ""
     compared = {column for column in columns if any(row.cells[column].ratio for row in rows if column in row.cells)}
     is_narrow = len(columns) > 2  # then a ratio stands in the cell of its figure
@@ -211,7 +197,7 @@ def _group_table(report: ClassicReport, group: BenchmarkRows) -> Section:
     shown = []
     for row in rows:
         texts = [row.names[place] for place, _ in keys]
-        texts += [_published(row, with_unit=len(units) > 1)] + [_number(row.modelled)] * has_model
+        texts += [_published(row, with_unit=len(units) > 1)] + [known_text(row.modelled, format_figure)] * has_model
         for column in columns:
             cell = row.cells.get(column)
             value = _value_cell(cell.value) if cell else ""
@@ -222,10 +208,6 @@ def _group_table(report: ClassicReport, group: BenchmarkRows) -> Section:
     notes = [*_left_out(group), *group.notes]
     title = f"{group.benchmark.title}{f', {units[0]}' if len(units) == 1 and units[0] else ''}"
     return table_section(title, head, shown, notes=notes, keys=len(keys), is_open=len(shown) <= 20)
-
-
-def _known(row: PublishedRow, column: str) -> bool:
-    return column in row.cells and row.cells[column].value.estimate is not None
 
 
 def _left_out(group: BenchmarkRows) -> Iterator[str]:
@@ -284,15 +266,10 @@ def _point_names(point: Point, report: ClassicReport) -> tuple[str, str, str, st
 
 
 def _published(row: PublishedRow, *, with_unit: bool) -> str:
-    """A figure as printed."""
     if row.published is None:
         return "na" if row.figure.value is None else ""
     printed = row.figure.printed if row.published == row.figure.value else format_figure(row.published)
     return f"{printed} {row.unit}".rstrip() if with_unit else printed
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else format_figure(value)
 
 
 def _value_cell(value: Reported, *, unit: bool = False, short: bool = False) -> Cell:
@@ -352,9 +329,6 @@ def footnotes(report: ClassicReport, sections: Iterable[Section]) -> list[str]:
     return notes
 
 
-# ---- plots -----------------------------------------------------------------------------------------------------------
-
-
 def plots_of(report: ClassicReport) -> Iterator[tuple[str, dict[str, list[tuple[int, float]]], str]]:
     """Title, curves of (size, value) and unit: of rows that differ in size only, with two published sizes or more."""
     for group in report.groups:
@@ -368,13 +342,10 @@ def plots_of(report: ClassicReport) -> Iterator[tuple[str, dict[str, list[tuple[
                 f"{title} {text}" for title, text in zip(titles, row.names, strict=True) if title != "bytes"
             )
             curves = found.setdefault((others, row.unit), {})
-            for name, value in _curve_values(row):
+            here = ((column, cell.value.number) for column, cell in row.cells.items())
+            for name, value in (("published", row.published), *here):
                 if row.names[at].isdecimal() and value is not None:
                     curves.setdefault(name, []).append((int(row.names[at]), value))
         for (others, unit), curves in found.items():
             if len(curves.get("published", ())) > 1:
                 yield re.sub(": $", "", f"{group.benchmark.title}, {unit}: {others}"), curves, unit
-
-
-def _curve_values(row: PublishedRow) -> Iterable[tuple[str, float | None]]:
-    return [("published", row.published), *((column, cell.value.number) for column, cell in row.cells.items())]

@@ -105,6 +105,10 @@ class PublishedRow:
     cells: Mapping[str, Here] = field(default_factory=dict)
     reason: str | None = None
 
+    @property
+    def known(self) -> dict[str, Here]:
+        return {column: cell for column, cell in self.cells.items() if cell.value.estimate is not None}
+
 
 @dataclass(frozen=True)
 class BenchmarkRows:
@@ -118,7 +122,7 @@ class BenchmarkRows:
     @property
     def known(self) -> list[tuple[PublishedRow, Here]]:
         """The cells with a value, row by row."""
-        return [(row, cell) for row in self.rows for cell in row.cells.values() if cell.value.estimate is not None]
+        return [(row, cell) for row in self.rows for cell in row.known.values()]
 
 
 def table_section(

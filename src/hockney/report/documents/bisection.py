@@ -104,9 +104,6 @@ def bisection_json(found: Bisection, commit_of: CommitOf) -> dict[str, Any]:
     return {
         "good": whole.base,
         "bad": whole.new,
-        "ending": found.ending,
-        "candidates": found.candidates,
-        "launches_needed": found.launches_needed,
-        "trials": found.trials,
+        **{name: getattr(found, name) for name in ("ending", "candidates", "launches_needed", "trials")},
         "commits": [commit_of(each) for each in sorted(named)],
     }

@@ -24,10 +24,7 @@ from hockney.worker.libraries import Missing
 def classic_document(
     report: ClassicReport, missing: Sequence[Missing] = (), *, everything: bool = False
 ) -> Iterator[Block]:
-    """A page with a line for each benchmark and the conclusions; `everything`: also all tables.
-
-    At the end stands what is `missing` on this machine.
-    """
+    """A line for each benchmark, and the conclusions; all tables if `everything`; what is `missing` here."""
     sections = [*first_page(report), *(all_tables(report) if everything else [])]
     yield from sections
     yield Sentence()
@@ -109,19 +106,12 @@ def _value_json(name: str, value: Reported) -> dict[str, Any]:
     low, high = (estimate.low, estimate.high) if estimate is not None and has_bounds else (None, None)
     return {
         "name": name,
-        "unit": value.unit,
         "value": value.number,
         "low": low,
         "high": high,
         "interval_over": value.over,
-        "state": value.state,
-        "reason": value.reason,
-        "at_bytes": value.at_bytes,
-        "pairs": value.pairs,
-        "exact": value.is_exact,
-        "predicted": value.is_predicted,
-        "oversubscribed": value.is_oversubscribed,
-        "is_short": value.is_short,
+        **{key: getattr(value, key) for key in ("unit", "state", "reason", "at_bytes", "pairs", "is_short")},
+        **{key: getattr(value, f"is_{key}") for key in ("exact", "predicted", "oversubscribed")},
     }
 
 

@@ -188,11 +188,6 @@ def differences_texts(comparison: Comparison) -> list[str]:
     ]
 
 
-def load_sentences(comparison: Comparison) -> list[str]:
-    """`Run 2: sh used 1.0 CPUs when the run began.`: what else ran, and an early end."""
-    return [f"Run {event.run}: {event.cause}" for event in comparison.contention]
-
-
 def only_in_sentence(run: int, points: Sequence[Point]) -> str:
     """`only in run 3: 13 series (pingpong on tcp, pingpong on unix, barrier on tcp)`."""
     return f"only in run {run}: {counted(len(points), 'series', 'series')} ({_curves_text(points)})"
@@ -214,7 +209,8 @@ def notes(comparison: Comparison, *, everything: bool = False, more: str = "--js
         shown = items if everything else items[:limit]
         return joint.join(shown) + (f" ({len(items) - len(shown)} more: {more})" if len(shown) < len(items) else "")
 
-    differences, loads = differences_texts(comparison), load_sentences(comparison)
+    differences = differences_texts(comparison)
+    loads = [f"Run {event.run}: {event.cause}" for event in comparison.contention]  # what else ran, and an early end
     lines = [f"changed: {first(differences, 3, '; ')}"] if differences else []
     lines += [f"Fix: {fix_text(fix)}" for fix in comparison.fixes]
     lines += [first(loads, 1, " ")] if loads else []
@@ -238,7 +234,6 @@ def caution(comparison: Comparison) -> str | None:
 
 
 def _columns(comparison: Comparison) -> list[Column | str]:
-    """The columns of rows."""
     return [
         Column("series", wrap=True, key=True),
         Column("base", right=True, optional=True),
@@ -283,24 +278,17 @@ def comparison_document(comparison: Comparison, *, everything: bool) -> Iterator
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """All that a comparison says; `sentence` is for people."""
+    of_both = ("base", "new", "interleaved", "margin", "differences", "contention", "only_base", "only_new", "drifting")
     return {
-        "base": comparison.base,
-        "new": comparison.new,
-        "launches": {"base": comparison.launches[0], "new": comparison.launches[1]},
-        "interleaved": comparison.interleaved,
-        "margin": comparison.margin,
-        "differences": comparison.differences,
-        "contention": comparison.contention,
+        **{name: getattr(comparison, name) for name in of_both},
+        "launches": dict(zip(("base", "new"), comparison.launches, strict=True)),
         "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
         "explained_by_chance": comparison.by_chance,
         "confidence": CONFIDENCE,
         "ranges": [_range_json(alike, comparison) for alike in comparison.ranges],
         "series": [_series_json(change) for change in comparison.changes],
-        "only_base": comparison.only_base,
-        "only_new": comparison.only_new,
         "remedies": [fix_text(fix) for fix in comparison.fixes],
         "commands": [command_line(fix) for fix in comparison.fixes if fix.argv],
-        "drifting": comparison.drifting,
     }
 
 

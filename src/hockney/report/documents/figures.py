@@ -149,10 +149,7 @@ def groups_of(
 def run_document(
     run: Run, shown: Sequence[Series], *, every_state: bool = False, state: str | None = None, verbose: bool = False
 ) -> Iterator[Block]:
-    """The figures of these series, in one state unless `every_state`, and the series without figures.
-
-    `verbose`: caveats in full.
-    """
+    """The figures of these series, in one state unless `every_state`, and caveats, in full if `verbose`."""
     main = state or main_state_of(run.series)
     curves: dict[tuple[object, bool], list[Figure]] = {  # all rates of events of a curve are one table
         (curve_of(at_rate(member.point, 0)), is_paced): [] for member in shown for is_paced in (False, True)
@@ -174,7 +171,6 @@ def run_document(
 
 
 def _cells(blocks: Iterable[Block]) -> list[str]:
-    """Those of tables."""
     return [cell for block in blocks if isinstance(block, Table) for row in block.rows for cell in row]
 
 

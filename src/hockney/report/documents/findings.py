@@ -17,13 +17,12 @@ from hockney.report.document import (
     Bullet,
     Column,
     Document,
-    Group,
     Item,
     More,
+    Section,
     Table,
     Text,
     Title,
-    document,
 )
 from hockney.report.findings import (
     cause_of,
@@ -107,7 +106,7 @@ def _fix_json(fix: Fix | None) -> dict[str, Any] | None:
 
 def strongest_document(explanation: Explanation, names: Mapping[str, str]) -> Document:
     """At most ten findings, each once for all transports that have it, and LogGP if it fits, in at most 40 lines."""
-    return document(_strongest(explanation, names), lines_max=_LINES_MAX)
+    return Document(tuple(_strongest(explanation, names)), lines_max=_LINES_MAX)
 
 
 def _strongest(explanation: Explanation, names: Mapping[str, str]) -> Iterator[Block]:
@@ -118,20 +117,19 @@ def _strongest(explanation: Explanation, names: Mapping[str, str]) -> Iterator[B
     for number, group in enumerate(groups[:_FINDINGS_MAX]):
         yield replace(finding_bullet(group, names, state, is_short=True), priority=number, noun="finding")
     if explanation.loggp:
-        loggp = tuple(loggp_blocks(explanation.loggp))
-        yield Group(loggp, priority=_FINDINGS_MAX, noun="LogGP fit", count=len(explanation.loggp))
+        fits = tuple(loggp_blocks(explanation.loggp))
+        yield Section("", fits, priority=_FINDINGS_MAX, noun="LogGP fit", count=len(explanation.loggp))
     hidden = {"finding": groups[_FINDINGS_MAX:], "layer cost": explanation.layers, "line fit": explanation.lines}
     yield More("--all", {noun: len(members) for noun, members in hidden.items()})
     gaps = _short_gaps(explanation.not_checked)
     yield from [Title("Not checked"), *map(Item, gaps)] if gaps else []
-    if explanation.oddities:
-        blocks = tuple(_oddities(explanation))
-        yield Group(blocks, priority=_FINDINGS_MAX - 1, noun="note on the printed figures", count=len(blocks) - 1)
+    yield from _oddities(explanation)
 
 
-def _oddities(explanation: Explanation) -> Iterator[Block]:
-    yield Title("Notes on the printed figures")
-    yield from map(Item, explanation.oddities)
+def _oddities(explanation: Explanation) -> Iterator[Section]:
+    items, of = tuple(map(Item, explanation.oddities)), "on the printed figures"
+    if items:
+        yield Section(f"Notes {of}", items, priority=_FINDINGS_MAX - 1, noun=f"note {of}", count=len(items))
 
 
 def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterator[Block]:
@@ -156,7 +154,7 @@ def whole_document(explanation: Explanation, names: Mapping[str, str]) -> Iterat
     if explanation.not_checked:
         yield Title("Not checked")
         yield from (Item(gap_line(gap), tone="quiet") for gap in explanation.not_checked)
-    yield from _oddities(explanation) if explanation.oddities else ()
+    yield from _oddities(explanation)
 
 
 def _head(explanation: Explanation, groups: Sequence[Sequence[Finding]]) -> Title:
@@ -193,7 +191,8 @@ class FindingTexts:
 def finding_texts(group: Sequence[Finding], name_of: Callable[[Finding], str]) -> FindingTexts:
     """Those of a finding and others like it on other transports."""
     finding, also = group[0], ", ".join(others_of(group, name_of))
-    fix = _sentence(finding.fix) if finding.fix else ""
+    fix = fix_text(finding.fix) if finding.fix else ""
+    fix = fix if not fix or fix.endswith((".", "`")) else f"{fix}."
     texts = (name_of(finding), title_of(finding), evidence_of(finding), cause_of(finding), fix)
     return FindingTexts(*texts, f"Also on {also}." if also else "")
 
@@ -240,11 +239,6 @@ def _short_gaps(gaps: Sequence[NotChecked]) -> list[str]:
     if commands:
         texts.append(f"To measure: {'; '.join(commands)}")
     return texts
-
-
-def _sentence(fix: Fix) -> str:
-    text = fix_text(fix)
-    return text if text.endswith((".", "`")) else f"{text}."
 
 
 # ---- fits -----------------------------------------------------------------------------------------------------------

@@ -76,10 +76,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Inventory:
-    """All items, and the matches by transport and pattern.
-
-    `fault`: why no worker could be built; patterns and transports are then unknown.
-    """
+    """All items, and the matches by transport and pattern, unknown if no worker could be built (`fault`)."""
 
     suites: tuple[Entry, ...]
     patterns: tuple[Entry, ...]

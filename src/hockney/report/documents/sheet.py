@@ -16,7 +16,7 @@ from hockney.errors import HockneyError
 from hockney.model import PointStatus, Warning_
 from hockney.report.columns import OTHER_STATE, is_other, marks_text
 from hockney.report.commands import typed
-from hockney.report.document import Block, Bullet, Column, Document, Item, Sentence, Table, Text, Title, document
+from hockney.report.document import Block, Bullet, Column, Document, Item, Sentence, Table, Text, Title
 from hockney.report.documents.findings import finding_texts
 from hockney.report.documents.plan import idle_hosts_text
 from hockney.report.documents.tables import TableKind
@@ -46,12 +46,9 @@ _LINES_MAX = 38  # of a screen of 100 columns; two are for the note of where the
 def sheet_document(
     sheet: Sheet, run: Run, missing: Sequence[Missing] = (), findings: Sequence[Finding] = (), *, verbose: bool = False
 ) -> Document:
-    """The figures, the strongest findings and caveats; all of both if `verbose`.
-
-    Findings get the lines that the rest leaves of a screen, the strongest one always.
-    """
+    """The figures, caveats, and findings as the screen has room, the strongest always; all if `verbose`."""
     blocks = _blocks(sheet, run, missing, findings, verbose=verbose)
-    return document(blocks, lines_max=None if verbose else _LINES_MAX)
+    return Document(tuple(blocks), lines_max=None if verbose else _LINES_MAX)
 
 
 def _blocks(

@@ -58,7 +58,6 @@ class Tables:
 
     @property
     def kind(self) -> TableKind[Any]:
-        """How they are shown."""
         return _kind(self.name)
 
 
@@ -85,10 +84,7 @@ def tables_of(run: Run, *, every_state: bool = False) -> Tables | None:
 def tables_document(
     tables: Tables, run: Run, missing: Sequence[Missing] = (), *, verbose: bool = False, everything: bool = False
 ) -> Document:
-    """Tables and caveats; `missing` lists the libraries that the measuring machine does not have, if known.
-
-    `everything`: not only a page of the most important ones.
-    """
+    """Tables and caveats, the most important or `everything`; `missing`: what the machine has not, if known."""
     kind = tables.kind
     if everything and kind.in_full is not None:
         return Document((*kind.in_full(tables.values), *caveats_of(run, verbose=verbose)))

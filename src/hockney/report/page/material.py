@@ -49,7 +49,6 @@ class Material:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All runs, the first one first."""
         return (self.run, *self.others)
 
     def pingpongs(self, run: Run) -> list[CurveData]:

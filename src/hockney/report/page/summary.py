@@ -209,9 +209,6 @@ def _certainty(material: Material) -> str:
     return f"The typical uncertainty is {percent_text(spread)}, {over}."
 
 
-# ---- the cards ------------------------------------------------------------------------------------------------------
-
-
 def _cards(material: Material, latency: Sequence[Candidate], rate: Sequence[Candidate]) -> Iterable[Card]:
     for question, best, text in (("Latency", latency, format_ns), ("Bandwidth", rate, format_rate)):
         if best:

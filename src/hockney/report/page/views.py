@@ -1,7 +1,4 @@
-"""The charts that have a section of the page each.
-
-Those that need samples read only a few series, since a run may hold millions of samples.
-"""
+"""The charts that have a section of the page each; those of samples read a few series, as a run may hold millions."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from hockney.analysis.explain.curve import MeasuredCurve
 from hockney.analysis.explain.layers import below_of
 from hockney.archive import machines, reports
 from hockney.machine.files import rows_of
-from hockney.model import Measurement, Point, PointStatus
+from hockney.model import Point, PointStatus
 from hockney.report.charts import Axis, Chart, Line, PointValues, View, bounds_of, chart
 from hockney.report.commands import typed
 from hockney.report.documents.history import chart_labels, chart_notes
@@ -61,7 +58,8 @@ def distribution_chart(material: Material) -> Chart:
     ]
     views: dict[str, list[Line]] = {}
     for series in _spread_out(single):
-        times_ns = np.concatenate([np.empty(0), *(each.times_ns() for each in _in_table_state(series))])
+        measurements = series.shown.samples_of if series.shown else ()  # without those that are damaged
+        times_ns = np.concatenate([np.empty(0), *(each.times_ns() for each in measurements)])
         if len(times_ns) >= samples_for(0.99):
             shares = [share for share in _SHARES if (1 - share) * len(times_ns) >= 1]
             points = list(zip(np.quantile(times_ns, shares).tolist(), shares, strict=True))
@@ -79,14 +77,6 @@ def _spread_out(series: Sequence[Series]) -> list[Series]:
     groups = sorted(by_point.values(), key=lambda members: -len(members))
     step = max(1, -(-len(groups) // _VIEWS_MAX))
     return [member for members in groups[::step] for member in members][:_SERIES_MAX]
-
-
-def _in_table_state(series: Series) -> list[Measurement]:
-    """Those of the figure that tables show; [] where all of them are damaged."""
-    return [] if series.shown is None else series.shown.samples_of
-
-
-# ---- CPU time -------------------------------------------------------------------------------------------------------
 
 
 def cpu_chart(material: Material) -> Chart:
@@ -152,8 +142,8 @@ def _parts(
     time = curve.at(size)
     if time is None or material.reading is None:
         return {}
-    traits, libraries = transport_traits(material.run.facts, curve.transport), material.run.libraries
-    below = curves.get(below_of(curve.transport, material.run.facts, libraries, curves) or "")
+    traits = transport_traits(material.run.facts, curve.transport)
+    below = curves.get(below_of(material.run, curve.transport, curves) or "")
     if below is not None and below.state == curve.state:
         parts = _parts(material, curves, below, size)
         rest = time.value - sum(parts.values())

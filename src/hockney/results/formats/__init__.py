@@ -44,10 +44,7 @@ def read_outputs(text: str, name: str) -> ReadOutputs:
 
 
 def _read_documents(lines: Sequence[CleanLine]) -> tuple[list[OutputTable], int]:
-    """The tables in the JSON documents among these lines, and the number of other lines. Raises FormatError.
-
-    None are found where one document is of no known format.
-    """
+    """The tables in JSON documents, none if one is of no known format; and the other lines. Raises FormatError."""
     documents, others = documents_of(lines)
     for each in FORMATS:
         documents = each.joined(documents)

@@ -73,10 +73,7 @@ class Output:
 
 @dataclass(frozen=True)
 class ReadOutputs:
-    """The outputs in a file. `rows_read` of its `rows` became figures; `notes` name each of the others.
-
-    `lines_left_out` counts lines that are neither rows nor comments nor blank.
-    """
+    """The outputs in a file; `notes` name rows that are no figure, `lines_left_out` are no rows, comments or blanks."""
 
     outputs: Sequence[Output]
     rows: int

@@ -16,10 +16,7 @@ from hockney.errors import UsageError
 
 @contextlib.contextmanager
 def alone(store: Path, run_id: int) -> Iterator[None]:
-    """Only one program measures a run at a time. The lock ends with this process, however that ends.
-
-    Raises UsageError if another one has it. A file system without locks is trusted.
-    """
+    """Only one program, until it ends, measures a run: else UsageError. A file system without locks is trusted."""
     path = _path(store, run_id)
     with contextlib.ExitStack() as stack:
         try:

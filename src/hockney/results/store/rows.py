@@ -1,7 +1,4 @@
-"""Values from and to rows: those of model.py, and those that only the store knows.
-
-A row is a dictionary by column, whose checksum was right: it is as hockney wrote it.
-"""
+"""Values from and to rows: dictionaries by column, whose checksum was right, of model.py and of the store alone."""
 
 from __future__ import annotations
 

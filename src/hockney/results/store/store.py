@@ -101,10 +101,7 @@ class Store:
         return run_id
 
     def import_run(self, info: RunInfo, launches: Sequence[Launch], measurements: Sequence[Measurement]) -> int:
-        """Store a run that another benchmark measured, whole or not at all; returns its number.
-
-        The `launch_id` of a measurement is the index of its launch in `launches`.
-        """
+        """Store a run of another benchmark whole; returns its number. A `launch_id` is an index in `launches`."""
         ended = {"status": RunStatus.DONE.value, "finished_unix_s": time.time(), "rounds": 1}
         with self._transaction():
             run_id = self.tables.insert("run", {**rows.run_values(info), **ended})
@@ -305,10 +302,7 @@ class Store:
         return [rows.stored_point(row, facts) for row in points]
 
     def summaries(self, run_id: int) -> list[MeasurementSummary]:
-        """All measurements of a run without their samples, by point, then in the order of writing.
-
-        One whose samples are damaged or lost is reported and left out.
-        """
+        """All measurements of a run by point, without samples; one whose samples are damaged is reported, left out."""
         with self.snapshot():
             run = self._run(run_id)
             launches = self._launches(run)

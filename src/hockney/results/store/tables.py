@@ -67,7 +67,6 @@ class SealedTables:
         self.report(f"{several if count > 1 else f'{what} is'} damaged and left out")
 
     def report(self, text: str) -> None:
-        """Warn of damage in the file."""
         warnings.warn(DamagedRowWarning(f"results file {self.path}: {text}"), stacklevel=4)
 
     def insert(self, table: str, values: Mapping[str, Any], how: str = "INSERT") -> int:
