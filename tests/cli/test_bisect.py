@@ -51,7 +51,8 @@ def test_the_commit_is_found_and_given_again_the_command_measures_nothing(writte
     assert answer.startswith(f"{commits[7]} is the first slower commit: +30.0 % (+30 to +30) against the commit before")
     assert commit.split()[0] == f"{commits[7]}:"
     assert commit.endswith("Jane Doe <jane@example.org>: content 7")
-    again = bisect(tmp_path, "--good", commits[0], "--jobs", "3", "--json")
+    longer = (*PATTERN[:5], "30s", *PATTERN[6:])  # certain comparisons hold whatever the time
+    again = bisect(tmp_path, "--good", commits[0], "--jobs", "3", "--json", pattern=longer)
     assert again.returncode == 0, again.stderr
     document = json.loads(again.stdout)
     assert (document["ending"], [each[:10] for each in document["candidates"]]) == ("found", [commits[7]])
@@ -148,6 +149,7 @@ def test_an_mpi_that_was_built_is_measured(written: Written, tmp_path: Path) -> 
             "no such option '--resume'",
         ),
         (("--good", "HEAD~1", "--", "pingpong", "--bytes", "8,64", "-t", "sim@$PREFIX/model.toml"), "has 2: name one"),
+        (("--good", "HEAD~1", "pingpong", "--resume", "-t", "mpi@$PREFIX", "--"), "no such option '--resume'"),
         (("--good", "HEAD~1", *PATTERN[:5], "1s", *PATTERN[6:]), "--time 1 s is too short for the launches of"),
     ],
 )

@@ -203,7 +203,7 @@ def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monk
         ("scatter", ("-t", "mpi@openmpi-4"), "only the root has to give, so ranks could choose differently; leave it"),
         ("allreduce", ("-t", "shm"), "shm cannot be tuned: choose an MPI"),
         ("allreduce", ("-t", "mpi"), "libraries: write -t mpi@"),
-        ("allreduce", ("-t", "mpi@openmpi-4", "-n", "4096"), "there is nothing to tune: "),
+        ("allreduce", ("-t", "mpi@openmpi-4", "-n", "2,4096"), "allreduce on 4096 ranks cannot be raced: more ranks "),
         ("allreduce,pingpong", ("-t", "mpi@openmpi-4"), "collectives and others have different settings"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "op=sum,max"), "give each option (-o) one value"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "algorithm=ring"), "tune chooses the algorithm: leave out -o"),

@@ -1,7 +1,9 @@
-"""Rates of `hockney bisect`; `python -m tests.truth.bisections 20` searches 20 histories of 64 commits, and 2,000 more.
+"""Rates of `hockney bisect` in histories of 64 commits.
 
-The 2,000 are made up: noise with long tails and outliers, and builds that fail. The 20 are real repositories of a small
-library, which is preloaded into the jobs of an MPI and delays each send, from one commit on for longer.
+`python -m tests.truth.bisections 1000` makes up 1,000 histories (noise with long tails and outliers), and 1,000 more in
+which builds fail. `python -m tests.truth.bisections 20 FOLDER` searches 20 real repositories of a small library, which
+is preloaded into the jobs of an MPI and delays each send, from one commit on for longer. After a stop the same command
+goes on: FOLDER keeps a line for each search that ended, and the search that did not.
 """
 
 from __future__ import annotations
@@ -11,8 +13,6 @@ import os
 import random
 import shutil
 import sys
-import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -21,9 +21,11 @@ from tests.shared import finished
 from tests.worker.test_commits import Written
 
 from hockney.measure.bisect import Ending
+from hockney.worker import cache
 
 _COMMITS = 64
 BUILD = "sh build.sh $PREFIX"
+_PATTERN = ("pingpong", "--bytes", "8", "-t", "mpi@$PREFIX", "--time", "5m")
 
 
 def mpi_is_here() -> bool:
@@ -53,27 +55,38 @@ def write_library(written: Written, reads: list[int]) -> list[str]:
     return commits
 
 
-def _real(folder: Path, rng: random.Random) -> bool:
-    """Search one history, and print what was found; whether that is the planted commit in 9 comparisons or fewer."""
-    planted_at = rng.randint(1, _COMMITS)
-    written = Written(folder / "library")
-    commits = write_library(written, [0] * planted_at + [rng.choice((10, 20, 40))] * (_COMMITS + 1 - planted_at))
-    (folder / "hockney").mkdir()
-    (folder / "hockney/workers").symlink_to(Path.home() / ".cache/hockney/workers")
-    words = ("--good", commits[0], "--repo", str(written.folder), "--build", BUILD, "--jobs", "2", "--json")
-    begin_s = time.monotonic()
+def _real(folder: Path) -> str:
+    """Search the history in a folder, where it is first written; `right`, `open` or `WRONG`, and what was found.
+
+    Right is the planted commit after 9 comparisons or fewer; open is a range with it, or no answer.
+    """
+    plan, rng = folder / "plan.json", random.Random()
+    if not plan.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "hockney").mkdir(parents=True)
+        workers = cache.user_folder("cache") / "workers"
+        workers.mkdir(parents=True, exist_ok=True)
+        (folder / "hockney/workers").symlink_to(workers)
+        planted_at = rng.randint(1, _COMMITS)
+        reads = [0] * planted_at + [rng.choice((10, 20, 40))] * (_COMMITS + 1 - planted_at)
+        plan.write_text(json.dumps([planted_at, write_library(Written(folder / "library"), reads)]))
+    planted_at, commits = json.loads(plan.read_text())
+    words = ("--good", commits[0], "--repo", folder / "library", "--build", BUILD, "--jobs", "2", "--json")
     ended = finished(
-        [sys.executable, "-m", "hockney", "bisect", *words, "--", "pingpong", "--bytes", "8", "-t", "mpi@$PREFIX"],
+        [sys.executable, "-m", "hockney", "bisect", *words, "--", *_PATTERN],
         timeout_s=3600,
         env={**os.environ, "XDG_CACHE_HOME": str(folder), "HOCKNEY_STORE": str(folder / "results.db")},
     )
-    document = json.loads(ended.stdout)
+    document = json.loads(ended.stdout or "{}")
+    if "trials" not in document:
+        raise SystemExit(ended.stderr)
     compared = [trial for trial in document["trials"] if trial["verdict"] != "skipped"]
     found_at = [commits.index(each) for each in document["candidates"]]
-    took_s = time.monotonic() - begin_s
     change = compared[0]["ratio"]["value"]
-    print(f"{planted_at} (x{change:.2f}): {document['ending']} {found_at}, {len(compared)} comparisons, {took_s:.0f} s")
-    return found_at == [planted_at] and document["ending"] == "found" and len(compared) <= 9
+    is_right = found_at == [planted_at] and document["ending"] == "found" and len(compared) <= 9
+    word = "right" if is_right else "open" if planted_at in found_at or not found_at else "WRONG"
+    said = f"{planted_at} (x{change:.2f}): {document['ending']} {found_at}, {len(compared)} comparisons"
+    return f"{word}: {said}, load {os.getloadavg()[1]:.0f}"
 
 
 def _made_up(count: int, failing: float, rng: random.Random) -> None:
@@ -91,14 +104,22 @@ def _made_up(count: int, failing: float, rng: random.Random) -> None:
 
 
 def main() -> None:
-    rng, count = random.Random(), int(sys.argv[1])
-    for failing in (0.0, 0.1):
-        _made_up(1000, failing, rng)
-    right = 0
-    for _ in range(count):
-        with tempfile.TemporaryDirectory() as folder:
-            right += _real(Path(folder), rng)
-    print(f"found {right} of {count}, each in at most 9 comparisons")
+    count = int(sys.argv[1])
+    if len(sys.argv) == 2:
+        for failing in (0.0, 0.1):
+            _made_up(count, failing, random.Random())
+        return
+    folder = Path(sys.argv[2])
+    found = folder / "found"
+    folder.mkdir(parents=True, exist_ok=True)
+    found.touch()
+    while len(done := found.read_text().splitlines()) < count:
+        line = _real(folder / "search")
+        print(line, flush=True)
+        found.write_text("\n".join([*done, line, ""]))
+        shutil.rmtree(folder / "search")
+    right = sum(line.startswith("right") for line in done)
+    print(f"found {right} of {len(done)}, each in at most 9 comparisons")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ _MARGIN = 1.05
 
 
 def launches_of(run: Run) -> dict[Point, FloatArray]:
-    """Of each series shown the logarithm of each launch's median, in its state; where it has none, their median."""
+    """Of each series shown the logarithm of each launch's median, in its state; where it has none, another launch's."""
     found = {}
     for series in run.series:
         for figure in series.figures()[:1]:
@@ -40,7 +40,8 @@ def launches_of(run: Run) -> dict[Point, FloatArray]:
                 number = series.unit_of(each)
                 own = (other.median_ns for other in figure.measurements if series.unit_of(other) == number)
                 row[number] = math.log(statistics.median(filter(None, own)))
-            found[series.point] = np.where(np.isnan(row), np.nanmedian(row), row)
+            row[np.isnan(row)] = np.resize(row[~np.isnan(row)], np.isnan(row).sum())
+            found[series.point] = row
     return found
 
 

@@ -82,7 +82,7 @@ def bisect(
     repository = Repository(repo)
     older, newer = _ends(repository, good, bad)
     builder = Builder(repository, build, build_limit_s or _BUILD_LIMIT_S, builds_folder())
-    _read_pattern(words, builder.prefix(older.id))  # mistyped options are refused before anything is built
+    _read_pattern(words, builder.prefix(older.id))  # what is mistyped is refused before anything is built
     builder.retry([older.id, newer.id])  # a search needs both
     if repository.is_dirty:
         remark(f"{repo} has uncommitted changes: they are part of no commit, so they are not measured.")
@@ -91,8 +91,11 @@ def bisect(
     def told(trial: Trial) -> None:
         (remark if as_json else say)(trial_sentence(trial, commit_of))
 
-    with measuring("bisect", store, load(()), quiet=True) as lab:
-        about = (builder.key, older.id, newer.id, platform.node(), str(lab.store.path.resolve()), *words)
+    catalogue = load(())
+    _refuse_many(_points_on_shm(words, catalogue))
+    with measuring("bisect", store, catalogue, quiet=True) as lab:
+        series = [word for word, last in zip(words, ["", *words], strict=False) if "--time" not in (last, word[:6])]
+        about = (builder.key, older.id, newer.id, platform.node(), str(lab.store.path.resolve()), *series)
         kept = builder.folder / f"{hashlib.sha256(chr(0).join(about).encode()).hexdigest()[:24]}-verdicts.json"
         judge = CommitJudge(builder, lab, _plans(words, lab.catalogue), told, kept, jobs or 1)
         found = search(repository, older.id, newer.id, judge)
@@ -103,6 +106,9 @@ def bisect(
     else:
         show(bisection_document(found, commit_of))
     return ExitCode.DONE if found.ending is Ending.FOUND else ExitCode.INCOMPLETE
+
+
+bisect.ignore_unknown_options = True  # the pattern's own, also where -- was left out
 
 
 # ---- options and commits --------------------------------------------------------------------------------------------
@@ -154,6 +160,25 @@ def _read_pattern(words: Sequence[str], prefix: Path) -> tuple[Suite, RunOptions
     return suite, replace(options, limits=read_limits(suite, given))
 
 
+def _refuse_many(points: int) -> None:
+    if points > 1:
+        raise UsageError(
+            f"bisect measures one series, and this pattern has {points}: name one pattern, transport, size (--bytes) "
+            "and number of ranks (-n)"
+        )
+
+
+def _points_on_shm(words: Sequence[str], catalogue: Catalogue) -> int:
+    """How many points the pattern has on shm; 0 if it is not for that. The library's own are known once it is built."""
+    from hockney.measure.plan import make_plan
+
+    suite, options = _read_pattern(words, Path("prefix"))
+    try:
+        return len(make_plan(suite, replace(options, transports=("shm",)), catalogue).points)
+    except UsageError:
+        return 0
+
+
 def _plans(words: Sequence[str], catalogue: Catalogue) -> Callable[[Path], Plan]:
     """Makes the plan that measures the library in a folder."""
     from hockney.measure.bisect import LibraryUnusable
@@ -169,11 +194,7 @@ def _plans(words: Sequence[str], catalogue: Catalogue) -> Callable[[Path], Plan]
             refuse_empty(plan)
         except UsageError as error:
             raise LibraryUnusable(str(error)) from error
-        if len(plan.points) > 1:
-            raise UsageError(
-                f"bisect measures one series, and this pattern has {len(plan.points)}: name one pattern, transport, "
-                "size (--bytes) and number of ranks (-n)"
-            )
+        _refuse_many(len(plan.points))
         if not can_race([Variant(plan)] * 2):
             time = format_duration_s(plan.limits.time_s)
             raise UsageError(f"--time {time} is too short for the launches of a comparison: give more, such as 2m")

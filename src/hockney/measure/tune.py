@@ -230,7 +230,11 @@ def _digest(*what: object) -> str:
 
 
 def contest(plan: Plan, catalogue: Catalogue) -> Contest:
-    """The choices at a plan's points. Raises UsageError where there are none or no rules can be written."""
+    """The choices at a plan's points. Raises UsageError where some are missing or no rules can be written."""
+    there = {(point.pattern, point.ranks) for point in plan.points}
+    if lost := [each for each in plan.skipped if (each.point.pattern, each.point.ranks) not in there]:
+        reason, point = statistics.mode(each.reason for each in lost), lost[0].point
+        raise UsageError(f"{point.pattern} on {point.ranks} ranks cannot be raced: {reason}; leave it out")
     refuse_empty(plan, what="tune")
     transport = catalogue.transports[plan.points[0].transport]
     library = transport.library or NATIVE

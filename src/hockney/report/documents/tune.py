@@ -91,8 +91,8 @@ def tuned_document(contest: Contest, tuned: Tuned, written: str | None) -> Itera
         yield Sentence(f"{text[0].upper()}{text[1:]}{': nothing is written' if tuned.slower else ''}.")
         if unruled := tuned.slower_without_rule:
             yield Sentence(f"{unruled} of the slower keep the default: reading the file costs their time.")
-    if written is None and not tuned.slower:
-        yield Sentence("Nothing is written: --write FILE writes rules that the proof confirms.")
+    if written is None and tuned.rules and not tuned.slower:
+        yield Sentence("Nothing is written: repeat the command with --resume and --write FILE.")
     if written is not None:
         yield Sentence(f"Wrote {written}. Use it: {_how(contest, tuned, written)}")
 
