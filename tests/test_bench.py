@@ -87,7 +87,7 @@ def test_a_page_without_its_markers_is_refused(page: str) -> None:
 
 def test_the_real_page_has_its_markers() -> None:
     page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
-    for command in ("scripts/bench", "scripts/bench models"):
+    for command in ("scripts/bench", "scripts/bench models", "scripts/bench layers"):
         assert "new table" in put_between(page, "new table", command)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import platform
 import random
+import signal
 import statistics
 import sys
 import tempfile
@@ -56,13 +57,12 @@ _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "hosts": hosts,
 }
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
-_ALONE = "models"  # its table on the page is separate: it takes CPU time, and the machine state does not matter
+_ALONE = ("models", "layers")  # their tables on the page are separate, and may be written alone
 _NAMED = ("reports", "osu", "hosts")  # measured if they are named, in tables that are on no page
 _WHOLE = tuple(part for part in PARTS if part not in _NAMED)
 _TABLES = {
-    WHOLE: tuple(part for part in _WHOLE if part != _ALONE),
-    f"{WHOLE} {_ALONE}": (_ALONE,),
-    **{f"{WHOLE} {name}": (name,) for name in _NAMED},
+    WHOLE: tuple(part for part in _WHOLE if part not in _ALONE),
+    **{f"{WHOLE} {name}": (name,) for name in (*_ALONE, *_NAMED)},
 }
 _ROUNDS, _ROUNDS_SHORT = 30, 3
 
@@ -70,6 +70,8 @@ _ROUNDS, _ROUNDS_SHORT = 30, 3
 def run(arguments: Sequence[str]) -> int:
     """Measure the parts asked for, print the table, and put it into the page if asked to. Gives the exit code."""
     asked = _read(arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     try:
         rows, about = _measure(asked)
     except HockneyError as error:
@@ -84,6 +86,11 @@ def run(arguments: Sequence[str]) -> int:
                 PAGE.write_text(put_between(PAGE.read_text(), text, command))
                 print(f"written to {PAGE.relative_to(ROOT)}", file=sys.stderr)
     return 0
+
+
+def _end(number: int, _frame: object) -> None:
+    """Ends as Ctrl-C does, so that no program goes on spinning."""
+    raise SystemExit(128 + number)
 
 
 def _read(arguments: Sequence[str]) -> argparse.Namespace:
@@ -105,8 +112,9 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     unknown = [name for name in asked.parts if name not in PARTS]
     if unknown:
         parser.error(f"no part is called {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    if asked.write and (asked.parts not in ([], [_ALONE]) or asked.short):
-        parser.error(f"--write takes no --short and no part but {_ALONE}: a table on the page comes from one whole run")
+    if asked.write and (asked.parts not in ([], *([name] for name in _ALONE)) or asked.short):
+        only = " or ".join(_ALONE)
+        parser.error(f"--write takes no --short and no part but {only}: a table on the page comes from one whole run")
     if "osu" not in asked.parts and (asked.only or asked.osu or asked.imb):
         parser.error("--only, --osu and --imb are options of the part osu")
     if asked.rounds is not None and asked.rounds < 1:

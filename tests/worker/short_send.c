@@ -1,5 +1,5 @@
 /* Preloaded into a worker: messages of 1000 bytes or more lack their last byte, so that they have another size than
- * their receive. */
+ * their receive. Of messages by tag, which may be shorter, they have one more. */
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -16,6 +16,13 @@ void *ucp_am_send_nbx(void *ep, unsigned id, const void *head, size_t head_bytes
     void *(*send)(void *, unsigned, const void *, size_t, const void *, size_t, const void *);
     *(void **)&send = dlsym(RTLD_NEXT, "ucp_am_send_nbx");
     return send(ep, id, head, head_bytes, buf, shorter(count), param);
+}
+
+void *ucp_tag_send_nbx(void *ep, const void *buf, size_t count, unsigned long tag, const void *param)
+{
+    void *(*send)(void *, const void *, size_t, unsigned long, const void *);
+    *(void **)&send = dlsym(RTLD_NEXT, "ucp_tag_send_nbx");
+    return send(ep, buf, count + (count >= LONG_BYTES), tag, param);
 }
 
 int zmq_send(void *socket, const void *buf, size_t size_bytes, int flags)

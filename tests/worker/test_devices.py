@@ -12,7 +12,7 @@ import pytest
 from tests.worker.test_native import DESCRIPTION, converse, measure, measured, shared
 
 from hockney.worker.build import build_worker
-from hockney.worker.catalogue import NO_DEVICE, load
+from hockney.worker.catalogue import load
 
 pytestmark = pytest.mark.timeout(300)
 Standin = Callable[..., dict[str, str]]
@@ -117,10 +117,10 @@ def test_what_the_driver_lacks_is_one_sentence(faults: list[str], old: bool, sen
 def test_without_a_driver_the_point_and_the_transport_say_so(pattern: str) -> None:
     size = 8 if pattern == "devcopy" else 0
     answers, _ = converse(build_worker(), [measure(pattern, size)], *ALONE)
-    how = "it needs an NVIDIA GPU with its driver"
+    how = "use a machine with an NVIDIA GPU and its driver"
     assert answers[0]["message"] == f"{pattern} needs a device: no NVIDIA driver; {how}"
     rows = {row["name"]: (row["absent"], row["remedy"]) for row in DESCRIPTION["transports"]}
-    assert {rows[name] for name in CUDA} == {(NO_DEVICE, how)}
+    assert {rows[name] for name in CUDA} == {("no NVIDIA driver", how)}
     assert not {*CUDA} & {missing.name for missing in load(libraries=()).to_get()}  # nothing to install
     _, done = converse(build_worker(), [measure("pingpong", 8)], "-t", "cuda", *shared(2))
     assert f"cuda: no NVIDIA driver; {how}" in done.stderr

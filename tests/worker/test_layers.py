@@ -168,6 +168,7 @@ def test_both_are_here() -> None:
 @pytest.mark.skipif(not any(each.id == "ofi@udp-rxd" for each in OFI), reason="no udp;ofi_rxd here")
 def test_a_provider_whose_writes_stall_has_none() -> None:
     catalogue = load([STALLS])
+    assert STALLS not in {missing.name for missing in catalogue.to_get()}  # there is no way to get it
     assert "ofi@udp-rxd" in catalogue.transports
     why = f"^{STALLS} is not here: libfabric's udp;ofi_rxd stalls where two ranks write to each other; use ofi@tcp-rxm:"
     with pytest.raises(UsageError, match=why):

@@ -155,7 +155,7 @@ class TransportInfo(TransportTraits):
     model: Model | None = None
 
 
-NO_DEVICE = "no NVIDIA driver"  # as the worker says it
+_ELSE = "use "  # a remedy that begins so names something else: nothing can be done here
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class Catalogue:
     missing: tuple[Missing, ...]
 
     def to_get(self) -> tuple[Missing, ...]:
-        """The missing ones that an installation or a repair gives: not the devices that this machine does not have."""
-        return tuple(each for each in self.missing if each.why != NO_DEVICE)
+        """The missing ones that an installation or a repair gives: not what only another machine or transport has."""
+        return tuple(each for each in self.missing if not each.how.startswith(_ELSE))
 
     def pattern(self, name: str) -> PatternInfo:
         """The pattern of that name. Raises UsageError with the nearest name."""

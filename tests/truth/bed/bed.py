@@ -36,8 +36,8 @@ _PROGRAMS = {  # by the package of Debian and Ubuntu that has them
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount")
 BURST_MS = 1  # with a shorter burst, rate is lost whenever the kernel's timer is late
 BURST_MIN_BYTES = 16_000
-_PEAK = 1.2  # of the rate, of a smooth cable after it was idle or its timer was late
-_FRAMES_BYTES = 2 * 1514  # that a smooth cable passes at once
+_PEAK = 1.2  # of the rate, of a port whose queue is known, after it was idle or its timer was late
+_FRAMES_BYTES = 2 * 1514  # that it passes at once, and all that the cable of such a host does
 _NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 _NEIGHBOURS_USUAL = 1024
 _FAST_MBIT = 10_000  # of a cable without a rate
@@ -256,10 +256,11 @@ class Bed(PutUp):
         inside = ("nsenter", "--target", self._pids[name], "--net")
         slow = {link.target: link.rate_mbit for link in links if link.source == name and link.rate_mbit is not None}
         lossy = {link.source: link.loss for link in links if link.target == name and link.loss}
-        smooth = host.queue_bytes is not None
-        self._limit((), f"v{name[1:]}", host.receive_mbit or host.rate_mbit, {}, host.queue_bytes, is_smooth=smooth)
-        self._limit(inside, "eth0", host.send_mbit or host.rate_mbit, slow, is_smooth=smooth)
-        frames = "1" if smooth else "65535"
+        self._limit((), f"v{name[1:]}", host.receive_mbit or host.rate_mbit, {}, host.queue_bytes)
+        # Two hosts that catch up at once would overflow a port that two fragments fit into.
+        burst = None if host.queue_bytes is None else _FRAMES_BYTES
+        self._limit(inside, "eth0", host.send_mbit or host.rate_mbit, slow, at_once_bytes=burst)
+        frames = "65535" if host.queue_bytes is None else "1"
         self._configure(*inside, "ip", "link", "set", "eth0", "gso_max_segs", frames)
         self._lose((), f"v{name[1:]}", host.loss, {})
         self._lose(inside, "eth0", host.loss, lossy)
@@ -292,10 +293,9 @@ class Bed(PutUp):
         rate_mbit: float | None,
         slow_mbit: Mapping[str, float],
         queue_bytes: int | None = None,
-        *,
-        is_smooth: bool = False,
+        at_once_bytes: int | None = None,
     ) -> None:
-        """Limit the rate of a device, in all and to some hosts; `is_smooth`: also that of what it passes at once."""
+        """Limit the rate of a device, in all and to some hosts; with a queue also that of what it passes at once."""
         self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "noqueue")  # removes the earlier one
         if slow_mbit:
             root = ("tc", "qdisc", "replace", "dev", device, "root", "handle", "1:", "htb", "default", "ff")
@@ -312,8 +312,9 @@ class Bed(PutUp):
                     self._configure(*where, "tc", "filter", "add", "dev", device, *chosen)
         elif rate_mbit is not None:
             queue = ("latency", "50ms") if queue_bytes is None else ("limit", f"{queue_bytes}")
-            peak = ("peakrate", f"{rate_mbit * _PEAK:g}mbit", "minburst", f"{_FRAMES_BYTES}") if is_smooth else ()
-            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{burst_bytes(rate_mbit)}", *queue, *peak)
+            peak = () if queue_bytes is None else ("peakrate", f"{rate_mbit * _PEAK:g}mbit", "minburst", _FRAMES_BYTES)
+            burst = at_once_bytes or burst_bytes(rate_mbit)
+            limit = ("rate", f"{rate_mbit:g}mbit", "burst", f"{burst}", *queue, *map(str, peak))
             self._configure(*where, "tc", "qdisc", "replace", "dev", device, "root", "tbf", *limit)
 
     def _lose(self, where: Sequence[str], device: str, loss: float, of_source: Mapping[str, float]) -> None:

@@ -98,7 +98,7 @@ static bool cuda_load(cuda_library_t *call, char *why, size_t len, const char **
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         (void)snprintf(why, len, "no NVIDIA driver");
-        *how_p = "it needs an NVIDIA GPU with its driver";
+        *how_p = "use a machine with an NVIDIA GPU and its driver";
         return false;
     }
 #define CUDA_SYMBOL(field, symbol, parameters) {symbol, offsetof(cuda_library_t, field)},

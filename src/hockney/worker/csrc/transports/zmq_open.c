@@ -123,7 +123,8 @@ static void *zmq_make(const hk_zmq_t *zmq, int type)
     if (socket == NULL || !zmq_set(socket, ZMQ_LINGER, 0) || !zmq_set(socket, ZMQ_SNDTIMEO, HK_ZMQ_LOOK_MS) ||
         !zmq_set(socket, ZMQ_RCVTIMEO, HK_ZMQ_LOOK_MS) || !zmq_set(socket, ZMQ_BACKLOG, zmq->base.size + 16) ||
         !zmq_set(socket, ZMQ_IPV6, 1) || !zmq_set(socket, ZMQ_HEARTBEAT_IVL, beats ? HK_ZMQ_HEARTBEAT_MS : 0) ||
-        (beats && !zmq_set(socket, ZMQ_HEARTBEAT_TIMEOUT, HK_ZMQ_SILENCE_MS))) {
+        (beats && (!zmq_set(socket, ZMQ_HEARTBEAT_TIMEOUT, HK_ZMQ_SILENCE_MS) ||
+                   !zmq_set(socket, ZMQ_RECONNECT_IVL, -1)))) { /* never: what is lost would be hidden */
         zmq_close_one(socket);
         return NULL;
     }
