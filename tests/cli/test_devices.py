@@ -61,6 +61,24 @@ def test_the_suite_gpu_has_every_pattern_of_devices(tmp_path: Path, standin: Sta
     assert max(point["bytes"] for point in points) == 256 << 20
 
 
+@pytest.mark.parametrize("sizes", [("--bytes", "8,1M"), pytest.param((), marks=pytest.mark.full, id="all")])
+def test_the_whole_suite_gpu_runs(tmp_path: Path, sizes: tuple[str, ...], standin: Standin) -> None:
+    """Kinds of memory and directions, engine and kernel, an empty kernel, a flag, processes and threads: each point."""
+    ended = call(tmp_path, "run", "gpu", *sizes, "--time", "1s", **standin())
+    assert ended.returncode in (0, 3), ended.stderr  # 3: no figure has an interval yet
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        points = store.points(1)
+        sized = [each for each in points if each.point.bytes]
+        unverified = [each.point for each in sized if not any(m.verified for m in store.measurements(each).values())]
+        copies = {
+            dict(each.point.options).get("memory", "host:device") for each in points if each.point.pattern == "devcopy"
+        }
+    assert not {each.status for each in points} & {*NOT_MEASURED}
+    assert copies == {"pinned:device", "device:pinned", "host:device", "device:host", "device"}
+    assert {each.point.transport for each in points} == {"cuda", "cuda:threads"}
+    assert unverified == []
+
+
 @pytest.mark.parametrize("faults", [["devices=0"], ["init=100"]])
 def test_without_a_device_the_suite_says_what_lacks(tmp_path: Path, faults: list[str], standin: Standin) -> None:
     ended = call(tmp_path, "run", "gpu", **standin(*faults))
