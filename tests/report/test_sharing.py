@@ -238,7 +238,7 @@ def test_without_a_family_all_sheets_count(three_sheets: Path, tmp_path: Path) -
     )
     with open_results(results) as opened:
         which, (only,) = places_of(opened.run())
-    assert which == "0 data sheets of this CPU family (Third): too few, so all 3 are taken"
+    assert which == "all 3 data sheets, 0 of this CPU family (Third)"
     assert [*map(str, only.others)] == ["100 ns", "150 ns", "1.00 us"]
 
 

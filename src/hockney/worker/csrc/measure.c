@@ -95,8 +95,8 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_run_t *run, const hk
     if (status != HK_OK || (is_kept && out_bytes <= bench->out_room && in_bytes <= bench->in_room)) {
         return status;
     }
-    const size_t out_room = out_bytes > bench->out_room ? out_bytes : bench->out_room;
-    const size_t in_room = in_bytes > bench->in_room ? in_bytes : bench->in_room;
+    const size_t out_room = out_bytes > bench->out_room || !is_kept ? out_bytes : bench->out_room;
+    const size_t in_room = in_bytes > bench->in_room || !is_kept ? in_bytes : bench->in_room;
     char why[HK_ERROR_MAX];
     const bool fits = hk_memory_fits(out_room, in_room, bench->ranks_here, why);
     /* Hosts differ, and an allocation may wait for all ranks. */
