@@ -103,7 +103,7 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_run_t *run, const hk
     HK_TRY(hk_control_agree(bench->control, fits ? HK_OK : hk_fail(HK_ERR_MEMORY, bench->ctx->rank, "%s", why)));
     hk_bench_free(bench);
     bench->asks_memory = hk_asks_memory(run);
-    HK_TRY(hk_control_agree(bench->control, find_device(bench, run)));
+    HK_TRY(bench->asks_memory ? hk_control_agree(bench->control, find_device(bench, run)) : HK_OK);
     bench->out = make_buffer(bench, out_room);
     bench->out_room = out_room;
     HK_TRY(hk_control_agree(bench->control, bench->out != NULL ? HK_OK : HK_ERR_MEMORY)); /* logged once */
@@ -149,7 +149,7 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
     status = hk_control_agree(bench->control, status);
     if (status == HK_OK && all != NULL) {
         status = hk_control_agree(bench->control, grow_buffers(bench, run, &result->plan, all));
-        if (status == HK_OK) {
+        if (status == HK_OK && bench->in_view != NULL) {
             run->out = bench->out;
             run->in = bench->in + IN_PLACE_BYTES;
             /* Touch both buffers before timing: a first touch costs more than a 4 KiB message. */
