@@ -6,23 +6,28 @@ import random
 import re
 import subprocess
 import tempfile
+from collections import Counter
+from collections.abc import Callable
+from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
 from scripts.benchlib.command import run
 from scripts.benchlib.commands import Sampled, repeat_rows
 from scripts.benchlib.contests import Absent, Contest, Quadruple, Question, go_round
+from scripts.benchlib.device import rates_of
 from scripts.benchlib.osu import SideBySide, Together, tool_lines
 from scripts.benchlib.place import Place, Shot, numbers
 from scripts.benchlib.quick import share_rows, shares_of
 from scripts.benchlib.reports import Case, Reports, Summary, reports
 from scripts.benchlib.table import INCONCLUSIVE, NO, UNKNOWN, YES, Row, Target, markdown, markers, put_between, summary
 from tests.measure.contended_machine import ContendedMachine
-from tests.shared import finished
+from tests.shared import finished, script
 
 from hockney import archive
 from hockney.errors import HockneyError
 from hockney.model import MachineProbe
+from hockney.results.sheets import read_sheet
 from hockney.stats import Interval
 from hockney.worker.catalogue import load
 
@@ -238,6 +243,44 @@ def test_a_part_prints_its_row() -> None:
     assert "; 3 starts |" in shown
     assert "| CPU | " in machine
     assert str(ROOT) not in done.stdout
+
+
+def test_the_part_device_needs_a_device() -> None:
+    if find_library("cuda"):
+        pytest.skip("an NVIDIA driver is installed")
+    done = bench("--short", "device")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert (
+        done.stderr
+        == "bench: the part device needs a device: no NVIDIA driver; it needs an NVIDIA GPU with its driver\n"
+    )
+
+
+def test_the_part_device_prints_its_rows_and_writes_a_sheet(
+    tmp_path: Path, standin: Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a stand-in of the driver, next to a made-up nvbandwidth: a ratio of each pair, and a value of the rest."""
+    for name, text in standin().items():
+        monkeypatch.setenv(name, text)
+    rates = ("SUM host_to_device_memcpy_ce 55.63", "SUM device_to_host_memcpy_ce 54.10")
+    script(tmp_path / "nvbandwidth", "\n".join(f"echo '{line}'" for line in rates))
+    sheet = tmp_path / "sheet.toml"
+    done = bench("--short", "device", "--nvbandwidth", str(tmp_path / "nvbandwidth"), "--sheet", str(sheet))
+    assert done.returncode == 0, done.stderr
+    table, _, machine = done.stdout.partition("\n\n")
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    assert [row[0] for row in rows if not re.match(r"[\d.]+ \(no interval\)", row[2])] == []
+    peers = Counter(re.sub(r".*, (bare|nvbandwidth) .*", r"\1", row[2]) for row in rows)
+    assert (peers["bare"], peers["nvbandwidth"]) == (12, 2)
+    assert "| Device | Stand-in 0, CUDA 13.0" in machine
+    assert {figure.pattern for figure in read_sheet(sheet).figure} >= {"devcopy", "devlaunch"}
+
+
+def test_nvbandwidth_without_its_sums_is_refused() -> None:
+    assert rates_of(["  SUM a_ce 55.63 ", "SUM b 1"], ["a_ce"]) == [55.63]
+    for line in ("SUM a_ce 0.00", "WAIVED", "a_ce 55.63"):
+        with pytest.raises(HockneyError, match="nvbandwidth has no line 'SUM a_ce"):
+            rates_of([line], ["a_ce"])
 
 
 def value(middle: float, low: float | None, high: float | None) -> dict[str, float | None]:

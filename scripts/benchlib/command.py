@@ -16,6 +16,7 @@ from typing import Any
 
 from scripts.benchlib.commands import ROOT, large, repeat, start
 from scripts.benchlib.contests import Series, go_round
+from scripts.benchlib.device import device, write_sheet
 from scripts.benchlib.hosts import hosts
 from scripts.benchlib.layers import layers
 from scripts.benchlib.models import models
@@ -47,6 +48,7 @@ _IN_ROUNDS: dict[str, Callable[[Place], Sequence[Series]]] = {
     "loads": loads,
     "reports": reports,
     "osu": osu,
+    "device": device,
 }
 _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "repeat": repeat,
@@ -57,12 +59,13 @@ _ONE_BY_ONE: dict[str, Callable[[Place], list[Row]]] = {
     "hosts": hosts,
 }
 PARTS = (*_IN_ROUNDS, *_ONE_BY_ONE)
-_ALONE = ("models", "layers")  # their tables on the page are separate, and may be written alone
-_NAMED = ("reports", "osu", "hosts")  # measured if they are named, in tables that are on no page
+# Their tables on the page are separate, and may be written alone.
+_ALONE = ("models", "layers", "device")
+_NAMED = ("reports", "osu", "hosts", "device")  # measured if they are named
 _WHOLE = tuple(part for part in PARTS if part not in _NAMED)
 _TABLES = {
     WHOLE: tuple(part for part in _WHOLE if part not in _ALONE),
-    **{f"{WHOLE} {name}": (name,) for name in (*_ALONE, *_NAMED)},
+    **{f"{WHOLE} {name}": (name,) for name in dict.fromkeys((*_ALONE, *_NAMED))},
 }
 _ROUNDS, _ROUNDS_SHORT = 30, 3
 
@@ -107,16 +110,22 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     for tool in ("osu", "imb"):
         about = f"for osu: a folder with programs of {tool.upper()}, and the library they belong to; may be repeated"
         parser.add_argument(f"--{tool}", metavar="LIBRARY=FOLDER", action="append", default=[], help=about)
+    parser.add_argument(
+        "--nvbandwidth", metavar="FILE", type=Path, help="for device: NVIDIA's program, to compare with"
+    )
+    parser.add_argument("--sheet", metavar="FILE", type=Path, help="for device: write the machine's data sheet there")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
     asked = parser.parse_args(arguments)
     unknown = [name for name in asked.parts if name not in PARTS]
     if unknown:
         parser.error(f"no part is called {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    if asked.write and (asked.parts not in ([], *([name] for name in _ALONE)) or asked.short):
-        only = " or ".join(_ALONE)
-        parser.error(f"--write takes no --short and no part but {only}: a table on the page comes from one whole run")
+    if asked.write and (asked.parts not in ([], *([part] for part in _ALONE)) or asked.short):
+        but = listed(_ALONE, "or")
+        parser.error(f"--write takes no --short and no part but {but}: a table on the page comes from one whole run")
     if "osu" not in asked.parts and (asked.only or asked.osu or asked.imb):
         parser.error("--only, --osu and --imb are options of the part osu")
+    if "device" not in asked.parts and (asked.nvbandwidth or asked.sheet):
+        parser.error("--nvbandwidth and --sheet are options of the part device")
     if asked.rounds is not None and asked.rounds < 1:
         parser.error("--rounds must be at least 1")
     asked.parts = [name for name in PARTS if name in (asked.parts or _WHOLE)]
@@ -129,6 +138,7 @@ def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str]:
     catalogue = load()
     with tempfile.TemporaryDirectory(prefix="hockney-bench-") as folder:
         place = Place(catalogue, Path(folder), short=asked.short, say=_say)
+        place.nvbandwidth = asked.nvbandwidth
         place.choice = Choice(tuple(filter(None, (asked.only or "").split(","))), {"osu": asked.osu, "imb": asked.imb})
         in_rounds = {name: _IN_ROUNDS[name](place) for name in asked.parts if name in _IN_ROUNDS}
         everything = [one for series in in_rounds.values() for one in series]
@@ -137,6 +147,8 @@ def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str]:
             seed = random.SystemRandom().randrange(1 << 32)
             go_round(everything, rounds, seed=seed, say=_say, between=place.look_round)
         rows = {name: [row for one in series for row in one.rows()] for name, series in in_rounds.items()}
+        if asked.sheet:
+            write_sheet(place, asked.sheet)
         rows |= {name: _part(name, place) for name in asked.parts if name in _ONE_BY_ONE}
     return rows, _about(known, place, time.monotonic() - begin_s)
 
@@ -162,6 +174,7 @@ def _about(known: dict[str, Any], place: Place, took_s: float) -> str:
     lines = [
         ("Date", time.strftime("%Y-%m-%d", time.gmtime())),
         ("CPU", f"{cpu['model']}, {cpu['cores']} cores, {cpu['logical']} hardware threads"),
+        *place.about.items(),
         ("Virtual machine", surroundings["hypervisor"] or "no"),
         ("System", f"{known['os']['name']}, {known['os']['kernel']}, {known['os']['architecture']}"),
         ("Compiler, C library", f"{software['c_compiler']}; {software['libc']}"),

@@ -64,6 +64,8 @@ class Place:
             raise HockneyError("two CPUs are needed, and processes must be pinned to them, which this machine refuses")
         self.cpus = (cpus[0], cpus[1])
         self.choice = Choice()
+        self.nvbandwidth: Path | None = None
+        self.about: dict[str, str] = {}  # further lines below the table, by their name
         self.others_cpus: list[float] = []
         self._built: dict[tuple[object, ...], Path] = {}
 

@@ -19,16 +19,21 @@ Standin = Callable[..., dict[str, str]]
 
 
 def test_copies_kernels_and_messages_of_devices_are_stored_and_shown(tmp_path: Path, standin: Standin) -> None:
-    words = ("run", "devcopy,devlaunch,devflag,pingpong", "-t", "shm,cuda", "--bytes", "8,64K", "--time", "2s")
-    ended = call(tmp_path, *words, "-o", "memory=pinned:device,device", "--oversubscribe", **standin())
-    assert "Traceback" not in ended.stderr
-    shown = " ".join(call(tmp_path, "show", "--all").stdout.split())
-    titles = [f"devcopy memory={memory} on shm" for memory in ("pinned:device", "device")]
-    for title in (*titles, "devlaunch on shm", "devflag on shm", "pingpong on cuda"):
+    words = ("--bytes", "8,64K", "--time", "2s", "--oversubscribe")
+    memories = ("pinned:device", "device")
+    copies = ("run", "devcopy,devlaunch,devflag", "-t", "shm,cuda", "-o", f"memory={','.join(memories)}")
+    titles = [*(f"devcopy memory={memory} on shm" for memory in memories), "devlaunch on shm", "devflag on shm"]
+    shown = ""
+    for asked in (copies, ("run", "pingpong", "-t", "cuda")):
+        ended = call(tmp_path, *asked, *words, **standin())
+        assert "Traceback" not in ended.stderr
+        shown += " ".join(call(tmp_path, "show", "--all").stdout.split())
+    for title in (*titles, "pingpong on cuda"):
         assert title in shown
     with Store.open(tmp_path / "results.db", readonly=True) as store:
-        measured = {each.point.pattern for each in store.points(1) if each.status not in NOT_MEASURED}
-        (warning,) = [each for each in store.run(1).warnings if each.subject == "cuda"]
+        stored = [*store.points(1), *store.points(2)]
+        measured = {each.point.pattern for each in stored if each.status not in NOT_MEASURED}
+        (warning,) = [each for each in store.run(2).warnings if each.subject == "cuda"]
     assert measured == {"devcopy", "devlaunch", "devflag", "pingpong"}
     assert "Ranks of cuda share a device" in warning.cause
 
@@ -59,6 +64,24 @@ def test_the_suite_gpu_has_every_pattern_of_devices(tmp_path: Path, standin: Sta
     assert {point["pattern"] for point in points} >= {"devcopy", "devlaunch", "devflag", "pingpong", "twoway"}
     assert {point["transport"] for point in points} == {"cuda", "cuda:threads"}
     assert max(point["bytes"] for point in points) == 256 << 20
+
+
+@pytest.mark.parametrize("sizes", [("--bytes", "8,1M"), pytest.param((), marks=pytest.mark.full, id="all")])
+def test_the_whole_suite_gpu_runs(tmp_path: Path, sizes: tuple[str, ...], standin: Standin) -> None:
+    """Kinds of memory and directions, engine and kernel, an empty kernel, a flag, processes and threads: each point."""
+    ended = call(tmp_path, "run", "gpu", *sizes, "--time", "1s", **standin())
+    assert ended.returncode in (0, 3), ended.stderr  # 3: no figure has an interval yet
+    with Store.open(tmp_path / "results.db", readonly=True) as store:
+        points = store.points(1)
+        sized = [each for each in points if each.point.bytes]
+        unverified = [each.point for each in sized if not any(m.verified for m in store.measurements(each).values())]
+        copies = {
+            dict(each.point.options).get("memory", "host:device") for each in points if each.point.pattern == "devcopy"
+        }
+    assert not {each.status for each in points} & {*NOT_MEASURED}
+    assert copies == {"pinned:device", "device:pinned", "host:device", "device:host", "device"}
+    assert {each.point.transport for each in points} == {"cuda", "cuda:threads"}
+    assert unverified == []
 
 
 @pytest.mark.parametrize("faults", [["devices=0"], ["init=100"]])

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.builders import make_info, make_launch
 
-from hockney.measure.warnings import core_warnings, stray_warnings
+from hockney.measure.warnings import core_warnings, device_warnings, stray_warnings
+from hockney.model import Point
 from hockney.render.text import show
 from hockney.report.documents.hosts import bindings
 from hockney.results.placement import cores_of_hosts, shared_cores, strayed, used_interfaces
@@ -115,6 +116,28 @@ def test_a_launcher_that_binds_ranks_elsewhere_is_warned_of(tmp_path: Path) -> N
         (warning,) = stray_warnings(store.run(1))
     assert (warning.kind, warning.subject) == ("placement", "tcp")
     assert warning.cause == "Ranks of tcp were on CPUs that hockney may not use: CPU 2 of n1."
+
+
+@pytest.mark.parametrize(
+    ("gpus", "options", "count"),
+    [
+        (2, (("memory", "device"),), 0),
+        (1, (("memory", "host:device"),), 1),
+        (1, (), 0),
+        (0, (("memory", "device"),), 0),
+    ],
+)
+def test_more_ranks_on_a_host_than_it_has_devices_are_warned_of(
+    tmp_path: Path, gpus: int, options: tuple[tuple[str, str], ...], count: int
+) -> None:
+    """Two ranks on each of two hosts; where Linux shows no GPU, none is judged."""
+    facts = {**FACTS, "hardware": {"devices": [{"kind": "network"}, *[{"kind": "gpu"}] * gpus]}}
+    stored(tmp_path / "r.db", facts, (0, 2, 0, 2))
+    points = [Point("tcp", "pairs", 4, 8, options), Point("tcp", "devcopy", 1, 8, (("memory", "device"),))]
+    with Store.open(tmp_path / "r.db", readonly=True) as store:
+        warned = [warning.cause for warning in device_warnings(store.run(1), points)]
+    taken = "Ranks of tcp share a device, on which processes take turns: their figures are scheduling times."
+    assert warned == [taken] * count
 
 
 def test_the_bindings_of_each_host_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,9 @@
  *
  * STANDIN_CUDA has words like "devices=2 oom=1000000": init, count, oom (the most bytes of an allocation), delay_us and
  * mb_per_s (of each copy), wrong (every copy), deaf (a kernel that sees no flag), hang and lost (from that wait on),
- * exclusive. -DSTANDIN_OLD leaves a symbol out. */
+ * exclusive, open (the CPU reaches device memory, as a library that was built for it does). -DSTANDIN_OLD leaves a
+ * symbol out. Preloaded, it also answers for MPI and UCX whether they were built for device memory: `aware=1`. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -142,7 +144,9 @@ static int drop_block(void *address)
 static int map_device(uintptr_t *address, size_t size, int fd, bool keeps)
 {
     unsigned char *there = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    unsigned char *seen = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *seen = planted("open", 0) != 0
+                              ? there
+                              : mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (there == MAP_FAILED || seen == MAP_FAILED) {
         return NO_MEMORY;
     }
@@ -502,4 +506,24 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
     stream->back = (_Atomic uint64_t *)(void *)second;
     stream->has_kernel = pthread_create(&stream->kernel, NULL, answer_flags, stream) == 0;
     return stream->has_kernel ? OK : NO_MEMORY;
+}
+
+/* ---- libraries that are told that they were built for devices ---------------------------------------------------- */
+
+int MPIX_Query_cuda_support(void)
+{
+    return planted("aware", 0) != 0;
+}
+
+/* Of ucp_context_attr_t, which begins with a mask, a word and two sizes of 8 bytes, this sets memory_types. */
+int ucp_context_query(void *context, uint64_t *attributes)
+{
+    int (*query)(void *, uint64_t *) = NULL;
+    void *found = dlsym(RTLD_NEXT, "ucp_context_query");
+    memcpy(&query, &found, sizeof query);
+    const int status = query(context, attributes);
+    if (planted("aware", 0) != 0) {
+        attributes[3] |= UINT64_C(1) << 1;
+    }
+    return status;
 }

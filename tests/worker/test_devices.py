@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.worker.test_layers import UCX, started
 from tests.worker.test_native import DESCRIPTION, converse, measure, measured, shared
+from tests.worker.test_session import MPIS, opened
 
+from hockney.model import Point
 from hockney.worker.build import build_worker
 from hockney.worker.catalogue import load
+from hockney.worker.errors import WorkerDied, WorkerRefused
+from hockney.worker.libraries import Library
+from hockney.worker.session import WorkerSession
 
 pytestmark = pytest.mark.timeout(300)
 Standin = Callable[..., dict[str, str]]
@@ -221,7 +229,7 @@ def test_buffers_that_do_not_fit_fail_the_point_on_all_ranks(transport: str, sta
     commands = [measure("pingpong", size) for size in (8, 64 << 20, 8)]
     kinds, log = told(commands, "-t", transport, *shared(2), env=standin(f"oom={32 << 20}"))
     assert kinds == ["measure", "memory", "measure", "bye"]
-    assert "CUDA_ERROR_OUT_OF_MEMORY" in log
+    assert log.count("CUDA_ERROR_OUT_OF_MEMORY") == 2, "once on each rank"
 
 
 @pytest.mark.parametrize("transport", CUDA)
@@ -244,3 +252,108 @@ def test_patterns_whose_cpu_reads_messages_are_refused(command: str, why: str, s
     answers, _ = converse(build_worker(), [command], "-t", "cuda", *shared(2), env=standin())
     assert answers[0]["code"] == "unsupported"
     assert why in answers[0]["message"]
+
+
+# ---- libraries that were built for device memory: the stand-in answers for them -------------------------------------
+
+LIBRARIES = [(mpi, "mpi") for mpi in MPIS] + [(ucx, "ucx") for ucx in UCX]
+EVERY_LIBRARY = pytest.mark.parametrize(
+    ("library", "transport"), [pytest.param(*each, id=each[0].id) for each in LIBRARIES]
+)
+PLACES = ("device", "managed", "host:device", "device:host")
+REFUSALS = {"mpi": "this library was built without CUDA", "ucx": "has no usable CUDA module here"}
+
+
+def preloaded(standin: Standin, *faults: str) -> dict[str, str]:
+    """A wheel's programs do not see LD_LIBRARY_PATH."""
+    variables = standin(*faults)
+    return {**variables, "LD_PRELOAD": f"{variables['LD_LIBRARY_PATH']}/libcuda.so.1"}
+
+
+def aware(standin: Standin, *faults: str) -> dict[str, str]:
+    """Variables of a library that says that it takes device memory."""
+    return preloaded(standin, "aware=1", *faults)
+
+
+def job(library: Library, transport: str, variables: dict[str, str]) -> AbstractContextManager[WorkerSession]:
+    """A session of two ranks that has said hello."""
+    return opened(started(library, transport, 2, hosts=(), **variables))
+
+
+@EVERY_LIBRARY
+def test_a_library_sends_from_and_to_device_memory(library: Library, transport: str, standin: Standin) -> None:
+    patterns = ("pingpong", "oneway", "twoway", "pairs", "bisection", "pingping", "rounds")
+    with job(library, transport, aware(standin, "open=1")) as session:
+        for place, pattern in itertools.product(("default", *PLACES, "default"), patterns):
+            for size in (0, 8, 100_000):
+                answer = session.measure(pattern, bytes=size, samples=2, options=[("memory", place)], timeout_s=60)
+                assert answer.verified
+    assert not session.channel.noise
+
+
+@EVERY_LIBRARY
+@pytest.mark.parametrize(("place", "source"), [("device:host", 0), ("host:device", 1)])
+def test_messages_really_lie_on_the_device(
+    library: Library, transport: str, place: str, source: int, standin: Standin
+) -> None:
+    """A library that uses the CPU dies at the device's buffer, which the CPU does not reach here."""
+    roles = [("memory", place), ("source", str(source)), ("target", str(1 - source))]
+    with pytest.raises(WorkerDied), job(library, transport, aware(standin)) as session:
+        session.measure("pingpong", bytes=8, samples=2, options=roles, timeout_s=20)
+
+
+@EVERY_LIBRARY
+@pytest.mark.parametrize("fault", ["wrong=1", f"oom={32 << 20}"])
+def test_wrong_data_and_no_memory_on_a_device_fail_the_point(
+    library: Library, transport: str, fault: str, standin: Standin
+) -> None:
+    with job(library, transport, aware(standin, "open=1", fault)) as session:
+        with pytest.raises(WorkerRefused) as refused:
+            session.measure("pingpong", bytes=64 << 20, samples=1, options=[("memory", "device")], timeout_s=60)
+        assert refused.value.code == ("corrupt" if fault == "wrong=1" else "memory")
+        assert session.measure("pingpong", bytes=8, samples=2, timeout_s=60).verified
+
+
+@EVERY_LIBRARY
+def test_a_library_without_devices_says_so(
+    library: Library, transport: str, standin: Standin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a job where the library knows it then; else the job does, before it measures."""
+    for name, value in preloaded(standin).items():
+        monkeypatch.setenv(name, value)
+    point = Point(library.id, "pingpong", 2, 8, (("memory", "device"),))
+    early = load(libraries=[library]).obstacles([point])
+    assert [REFUSALS[transport] in why for why in early.values()] == [True] * ("mpich" not in library.id)
+    with job(library, transport, standin()) as session:
+        with pytest.raises(WorkerRefused, match=REFUSALS[transport]) as refused:
+            session.measure("pingpong", bytes=8, samples=2, options=[("memory", "device")])
+        assert refused.value.unsupported
+
+
+@pytest.mark.parametrize(
+    ("transport", "why"),
+    [
+        ("tcp", "pingpong needs messages from and to memory of devices, which tcp does not offer"),
+        ("cuda", "cuda has all buffers on devices: leave memory= out"),
+    ],
+)
+def test_other_transports_take_no_memory(transport: str, why: str, standin: Standin) -> None:
+    command = measure("pingpong", 8, memory="device")
+    answers, _ = converse(build_worker(), [command], "-t", transport, *shared(2), env=standin())
+    assert (answers[0]["code"], answers[0]["message"]) == ("unsupported", why)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"receive": "late"}, "receive=late writes times into its messages, which the CPU cannot reach on devices"),
+        ({"unexpected": "3"}, "messages of unexpected= and preposted= are written by the CPU: leave memory= out"),
+    ],
+)
+@pytest.mark.parametrize(("library", "transport"), LIBRARIES[:1])
+def test_options_whose_messages_the_cpu_writes_are_refused(
+    library: Library, transport: str, options: dict[str, str], why: str, standin: Standin
+) -> None:
+    asked = [("memory", "device"), *options.items()]
+    with job(library, transport, aware(standin)) as session, pytest.raises(WorkerRefused, match=why):
+        session.measure("pingpong", bytes=8, options=asked)

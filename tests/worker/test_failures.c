@@ -184,9 +184,11 @@ int main(void)
     fail_at(1); /* room for the samples */
     fail_at(2); /* the other host has too little memory: an allocation here would wait for it */
     CHECK(allocations == 0 && modes == 0);
-    fail_at(3); /* the other rank's allocation: none prepares */
+    fail_at(3); /* the other rank's first allocation: none goes on to the second */
+    CHECK(allocations == 1 && modes == 0);
+    fail_at(4); /* its second one: none prepares */
     CHECK(allocations == 2 && modes == 0);
-    fail_at(4); /* the other rank's prepare */
+    fail_at(5); /* the other rank's prepare */
     CHECK(allocations == 2 && modes == 2 && write_modes[0] && !write_modes[1]);
     check_shared_page();
     check_thread_in_its_loop();

@@ -158,8 +158,9 @@ class Recorder:
             status = RunStatus.PARTIAL
         self.warn(self.tally.warnings(catalogue, fact(stored.info.facts, "environment") or {}))
         self.warn(steal_warning(self.store, self.run_id))
-        for of_run in (core_warnings, warnings_of_map, stray_warnings, device_warnings):
+        for of_run in (core_warnings, warnings_of_map, stray_warnings):
             self.warn(of_run(stored))
+        self.warn(device_warnings(stored, self.statuses))
         self.warn(warnings_during(self.others, goes_on=goes_on))
         if self.lost_hosts:
             self.store.add_to_facts(self.run_id, LOST, self.lost_hosts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from hockney.machine.limits import SHARED_BYTES_OF_RANK
 from hockney.machine.placement import choose_cpus
 from hockney.machine.topology import Topology
 from hockney.machine.warned import text_of
-from hockney.model import Measurement, Warning_
+from hockney.model import Measurement, Point, Warning_
 from hockney.results.placement import cores_of_hosts, shared_cores, strayed
 from hockney.results.store import Store, StoredRun
 from hockney.units import counted, format_mebibytes, listed
@@ -273,9 +273,18 @@ def stray_warnings(run: StoredRun) -> Iterator[Warning_]:
         yield warn_of("placement-strayed", transport, name=transport, cpus=cpus)
 
 
-def device_warnings(run: StoredRun) -> Iterator[Warning_]:
-    """Processes that share a device, as the library's line says; one warning for a transport."""
+def device_warnings(run: StoredRun, points: Iterable[Point]) -> Iterator[Warning_]:
+    """Processes that share a device; one warning for a transport.
+
+    The library's line of `cuda` says so. Of others, those share one that have buffers on devices and are more on a host
+    than it has GPUs, as far as Linux shows them.
+    """
     sharing = {launch.transport for launch in run.launches.values() if ", same device: " in launch.library}
+    gpus = sum(device["kind"] == "gpu" for device in fact(run.info.facts, "hardware.devices") or ())
+    of_devices = {point.transport for point in points if point.pattern != "devcopy" and "memory" in dict(point.options)}
+    for launch in run.launches.values() if gpus else ():
+        if launch.transport in of_devices and max(Counter(launch.hosts).values(), default=launch.ranks) > gpus:
+            sharing.add(launch.transport)
     for transport in sorted(sharing):
         yield warn_of("placement-device", transport, name=transport)
 

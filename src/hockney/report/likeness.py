@@ -62,8 +62,12 @@ def places_of(run: Run, more: Sequence[MachineSheet] = ()) -> tuple[str, list[Pl
     family, sheets = cpu_family(fact(run.facts, "cpu.model")), [*archived().values(), *more]
     alike = [sheet for sheet in sheets if family and sheet.family == family]
     enough = len(alike) >= _FEW
-    which = f"{counted(len(alike), 'data sheet')} of this CPU family ({family or 'unknown'})"
-    which += "" if enough else f": too few, so all {len(sheets)} are taken"
+    of_family = f"of this CPU family ({family or 'unknown'})"
+    which = (
+        f"{len(alike)} data sheets {of_family}"
+        if enough
+        else f"all {len(sheets)} data sheets, {len(alike)} {of_family}"
+    )
     yielding: set[str] = set()
     with suppress(HockneyError):  # no figure has an interval
         found = explain_run(run).findings
@@ -89,16 +93,19 @@ def like_document(run: Run, more: Sequence[MachineSheet] = ()) -> Iterator[Block
     which, places = places_of(run, more)
     yield Title(f"Among {which}", end=run.name)
     enough = [place for place in places if place.verdict in _ORDER]
-    yield _table(enough) if enough else Text("No figure of this run is in two of them, so nothing is compared.")
-    few = len(places) - len(enough)
-    yield Text(f"{_LEGEND} In one sheet only, so without a claim: {counted(few, 'figure')}.")
+    if enough:
+        yield from (_table(enough), Text(_LEGEND))
+    else:
+        yield Text("No figure of this run is in two of them, so nothing is compared.")
+    if few := len(places) - len(enough):
+        yield Text(f"In one sheet only, so without a claim: {counted(few, 'figure')}.")
 
 
 def like_section(run: Run) -> Section | None:
     """The same for the page; None where there is nothing to compare with."""
     which, places = places_of(run)
     enough = [place for place in places if place.verdict in _ORDER]
-    return Section(f"Among {which}", (_table(enough), Text(_LEGEND))) if enough else None
+    return Section("Other machines", (Text(f"Among {which}."), _table(enough), Text(_LEGEND))) if enough else None
 
 
 def _table(places: Sequence[Place]) -> Table:
@@ -106,8 +113,8 @@ def _table(places: Sequence[Place]) -> Table:
     for place in sorted(places, key=lambda place: _ORDER.index(place.verdict)):
         of = place.figure
         size = f" of {format_bytes(of.bytes)}" if of.bytes else ""
-        rows.append([of.library or of.transport, f"{of.pattern}{size}", str(of.value), place.text])
-    return Table(["", "", Column("here", right=True), Column("others", wrap=True)], rows)
+        rows.append([f"{of.library or of.transport}: {of.pattern}{size}", str(of.value), place.text])
+    return Table([Column("", wrap=True), Column("here", right=True), Column("others", wrap=True)], rows)
 
 
 def like_json(run: Run, more: Sequence[MachineSheet] = ()) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from hockney.units import format_ns, format_rate
 # Words with a path or a login, an address of IPv4, IPv6 or Ethernet, or a number that may be a serial one.
 _PRIVATE = re.compile(r"[/\\@]|\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f]*:|[0-9a-f]{12}", re.IGNORECASE)
 _VERSIONED = re.compile(r"[a-z]+-\d[\w.]*(~\d+)?")  # the id of a library; one of a folder is its path
+_LONG_BYTES = 1 << 15
 _HEAD = "A data sheet of hockney: hardware, versions and figures of one machine, with 95 % intervals."
 
 
@@ -87,12 +88,15 @@ def _curves(run: Run) -> Iterable[list[Figure]]:
 
 
 def _ends(curve: list[Figure]) -> Iterator[dict[str, Any]]:
-    """The time of the shortest message, and the best rate."""
+    """The time of the shortest message, unless that is long, and the best rate of long ones."""
     shortest = min(curve, key=lambda figure: (figure.point.bytes == 0, figure.point.bytes))
-    yield _figure(shortest, shortest.time, format_ns)
     rates = [
-        (rate, figure) for figure in curve if (rate := figure.bytes_per_s) is not None and figure.point.bytes >= 1 << 15
+        (rate, figure)
+        for figure in curve
+        if (rate := figure.bytes_per_s) is not None and figure.point.bytes >= _LONG_BYTES
     ]
+    if not rates or shortest.point.bytes < _LONG_BYTES:
+        yield _figure(shortest, shortest.time, format_ns)
     if rates:
         best, figure = max(rates, key=lambda pair: pair[0].value)
         yield _figure(figure, best, format_rate)

@@ -266,7 +266,8 @@ def _sheets() -> Iterator[Line]:
         times_ns = [each.value.value for each in of_mpi if each.pattern == "pingpong" and not each.value.is_rate]
         rates = [each.value.value for each in of_mpi if each.pattern == "oneway" and each.value.is_rate]
         if times_ns and rates:
-            name = f"{re.split('[,:]', sheet.title)[0]}, {sheet.date[:4]}"
+            words = re.sub(r" \(.*?\)|:.*", "", sheet.title).split(", ")[:2]
+            name = ", ".join([*words, sheet.date[:4]])
             what = "MPI between hosts" if of_mpi[0].hosts > 1 else "MPI within a host"
             yield Line(name, [(min(times_ns), max(rates))], "published", labels=(what,))
 

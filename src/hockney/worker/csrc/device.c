@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "transport.h"
+#include "pattern.h"
 
 bool hk_device_fits(const hk_ctx_t *ctx, const char *pattern, int number, char *why, size_t len)
 {
@@ -20,6 +20,31 @@ bool hk_device_fits(const hk_ctx_t *ctx, const char *pattern, int number, char *
         (void)snprintf(why, len, "%s: there is no device %d: this machine has %d, from 0 on", pattern, number, count);
     }
     return number < count;
+}
+
+/* Patterns of devices have an option of that name, too, and place their memory themselves. */
+static int64_t asked_memory(const hk_run_t *run)
+{
+    return run->pattern->kind == HK_KIND_MACHINE ? 0 : hk_option_value(run->pattern, run->option, "memory", 0);
+}
+
+bool hk_asks_memory(const hk_run_t *run)
+{
+    return asked_memory(run) != 0;
+}
+
+hk_memkind_t hk_memory_of(const hk_run_t *run)
+{
+    static const hk_memkind_t kinds[][2] = {{HK_MEM_HOST, HK_MEM_HOST},
+                                            {HK_MEM_DEVICE, HK_MEM_DEVICE},
+                                            {HK_MEM_MANAGED, HK_MEM_MANAGED},
+                                            {HK_MEM_HOST, HK_MEM_DEVICE},
+                                            {HK_MEM_DEVICE, HK_MEM_HOST}};
+    const int rank = run->ctx->rank;
+    const bool is_source = run->pattern->links == HK_LINKS_ENDS
+                               ? rank == hk_option_value(run->pattern, run->option, "source", 0)
+                               : rank < run->ctx->size / 2;
+    return kinds[asked_memory(run)][is_source ? 0 : 1];
 }
 
 hk_status_t hk_device_get(hk_ctx_t *ctx, int number, hk_device_t **device_p)

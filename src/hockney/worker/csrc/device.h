@@ -13,6 +13,7 @@
 #include "status.h"
 
 struct hk_ctx;
+struct hk_run;
 
 /* Where memory lies. Pinned memory is the host's, and devices access it. Managed memory moves to who uses it. */
 typedef enum hk_memkind { HK_MEM_HOST, HK_MEM_PINNED, HK_MEM_DEVICE, HK_MEM_MANAGED, HK_MEMKINDS } hk_memkind_t;
@@ -79,6 +80,10 @@ extern const hk_driver_t hk_driver_cuda;
 /* For the hook `fits` of patterns: whether this machine has the device of that number; if not, why[0..len) holds a
  * sentence. */
 bool hk_device_fits(const struct hk_ctx *ctx, const char *pattern, int number, char *why, size_t len);
+
+/* Whether the option `memory` asks for more than a transport's own memory, and where it puts this rank's buffers. */
+bool hk_asks_memory(const struct hk_run *run);
+hk_memkind_t hk_memory_of(const struct hk_run *run);
 
 /* This rank's device of that number, opened at the first call. */
 hk_status_t hk_device_get(struct hk_ctx *ctx, int number, hk_device_t **device_p);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "device.h"
 #include "registry.h"
 #include "samples.h"
 
@@ -58,19 +59,23 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
     const int size = ctx->size;
     const hk_pattern_t *pattern = hk_patterns[command->pattern];
     const hk_run_t asked = hk_run_of(ctx, command);
+    const bool asks_memory = hk_asks_memory(&asked);
+    const uint32_t needs = pattern->needs | (asks_memory ? HK_CAP_DEVICES : 0);
     const bool has_own = pattern->operation != HK_NO_OPERATION && hk_has_own(tp, pattern->operation);
     const bool native = pattern->native != NULL && pattern->native(&asked);
     const size_t grain_bytes = pattern->grain != NULL ? pattern->grain(&asked) : pattern->grain_bytes;
     const bool is_charged = (tp->caps & HK_CAP_VIRTUAL) != 0 && (pattern->needs & HK_CAP_PAYLOAD) != 0;
     const uint32_t spared =
         tp->flops_per_s > 0 ? HK_CAP_PAYLOAD : 0; /* a computing pattern with charged time needs no data */
-    const char *missing = native ? NULL : hk_missing_cap(pattern->needs, tp->caps | spared);
+    const char *missing = native ? NULL : hk_missing_cap(needs, tp->caps | spared);
     const bool is_for_variants = missing != NULL && !has_own && !is_charged;
-    const hk_transport_t *other = is_for_variants ? hk_variant_with(tp, pattern->needs) : NULL;
+    const hk_transport_t *other = is_for_variants ? hk_variant_with(tp, needs) : NULL;
     const int64_t senders = hk_option_value(pattern, command->option, pattern->senders, -1);
     char more[144] = "";
-    const bool lacks = tp->lacks != NULL && tp->lacks(tp, native ? 0 : pattern->needs, more, sizeof more);
-    if (other != NULL) {
+    const bool lacks = tp->lacks != NULL && tp->lacks(tp, native ? 0 : needs, more, sizeof more);
+    if (tp->move != NULL && asks_memory) {
+        snprintf(why, HK_ERROR_MAX, "%s has all buffers on devices: leave memory= out", tp->name);
+    } else if (other != NULL) {
         snprintf(why, HK_ERROR_MAX, "%s needs %s, which %s does not offer; %s does", pattern->name, missing, tp->name,
                  other->name);
     } else if (missing != NULL) {
@@ -105,6 +110,7 @@ bool hk_point_fits(hk_ctx_t *ctx, const hk_command_t *command, int ranks_here, c
                  (unsigned long long)tp->max_bytes);
     } else {
         return (pattern->fits == NULL || pattern->fits(&asked, why, HK_ERROR_MAX)) &&
+               (!asks_memory || hk_device_fits(ctx, pattern->name, 0, why, HK_ERROR_MAX)) &&
                fits_memory(asked, ranks_here, why) && fits_schedule(&asked, command, why);
     }
     return false;

@@ -14,21 +14,48 @@
 
 enum { TIMED_SEED = 0 };
 
+/* Whether the CPU may not reach the buffers, so that it has copies of them. */
+static bool is_far(const hk_bench_t *bench)
+{
+    return bench->ctx->tp->move != NULL || bench->device != NULL;
+}
+
+static hk_status_t move(const hk_bench_t *bench, void *to, const void *from, size_t size_bytes)
+{
+    return bench->device != NULL ? hk_device_move(bench->device, to, from, size_bytes)
+                                 : bench->ctx->tp->move(bench->ctx, to, from, size_bytes);
+}
+
+static unsigned char *make_buffer(const hk_bench_t *bench, size_t size_bytes)
+{
+    void *memory = NULL;
+    if (bench->device == NULL) {
+        return bench->ctx->tp->alloc(bench->ctx, size_bytes);
+    }
+    (void)bench->device->driver->alloc(bench->device, bench->kind, size_bytes, &memory); /* NULL, if it fails */
+    return memory;
+}
+
+static void free_buffer(const hk_bench_t *bench, unsigned char *memory, size_t size_bytes)
+{
+    if (memory != NULL && bench->device != NULL) {
+        bench->device->driver->free(bench->device, bench->kind, memory);
+    } else if (memory != NULL) {
+        bench->ctx->tp->free(bench->ctx, memory, size_bytes);
+    }
+}
+
 void hk_bench_free(hk_bench_t *bench)
 {
-    const hk_transport_t *tp = bench->ctx->tp;
-    if (tp->move != NULL) {
+    if (is_far(bench)) {
         free(bench->in_view);
         free(bench->out_view);
     }
-    if (bench->in != NULL) {
-        tp->free(bench->ctx, bench->in, bench->in_room);
-    }
-    if (bench->out != NULL) {
-        tp->free(bench->ctx, bench->out, bench->out_room);
-    }
+    free_buffer(bench, bench->in, bench->in_room);
+    free_buffer(bench, bench->out, bench->out_room);
     bench->out = bench->in = bench->out_view = bench->in_view = NULL;
     bench->out_room = bench->in_room = 0;
+    bench->device = NULL;
 }
 
 /* Offset of the receive buffer in its first page; the send buffer begins with its page, as in most programs. With
@@ -37,9 +64,22 @@ void hk_bench_free(hk_bench_t *bench)
  * ns instead of 50, and 250 instead of 190 between distant cores (Zen 4). */
 enum { IN_PLACE_BYTES = 1088 }; /* room before the receive buffer for the message of hk_refer */
 
-/* Buffers are symmetric, so every rank allocates the largest size needed. `all` has room for the needs of all ranks,
- * which only rank 0 gets. */
-static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t *all)
+/* The device on which the option `memory` puts this rank's buffers, if on any. */
+static hk_status_t find_device(hk_bench_t *bench, const hk_run_t *run)
+{
+    char why[HK_DEVICE_WHY_MAX] = "";
+    const char *how = "";
+    bench->kind = hk_memory_of(run);
+    if (bench->kind == HK_MEM_HOST) {
+        return HK_OK;
+    }
+    const int devices = hk_driver_cuda.count(why, sizeof why, &how);
+    return hk_device_get(bench->ctx, devices > 0 ? bench->ctx->rank % devices : 0, &bench->device);
+}
+
+/* Buffers are symmetric, so every rank allocates the largest size needed; those on devices are of one point. `all` has
+ * room for the needs of all ranks, which only rank 0 gets. */
+static hk_status_t grow_buffers(hk_bench_t *bench, const hk_run_t *run, const hk_plan_t *plan, size_t *all)
 {
     const size_t mine[2] = {plan->out_bytes, plan->in_bytes};
     size_t most[2] = {HK_REFERENCE_BYTES, 0};
@@ -51,22 +91,26 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
         status = hk_control_broadcast(bench->control, most, sizeof most);
     }
     const size_t out_bytes = most[0], in_bytes = most[1] + IN_PLACE_BYTES;
-    if (status != HK_OK || (out_bytes <= bench->out_room && in_bytes <= bench->in_room)) {
+    const bool is_kept = !bench->asks_memory && !hk_asks_memory(run);
+    if (status != HK_OK || (is_kept && out_bytes <= bench->out_room && in_bytes <= bench->in_room)) {
         return status;
     }
-    const size_t out_room = out_bytes > bench->out_room ? out_bytes : bench->out_room;
-    const size_t in_room = in_bytes > bench->in_room ? in_bytes : bench->in_room;
+    const size_t out_room = out_bytes > bench->out_room || !is_kept ? out_bytes : bench->out_room;
+    const size_t in_room = in_bytes > bench->in_room || !is_kept ? in_bytes : bench->in_room;
     char why[HK_ERROR_MAX];
     const bool fits = hk_memory_fits(out_room, in_room, bench->ranks_here, why);
     /* Hosts differ, and an allocation may wait for all ranks. */
     HK_TRY(hk_control_agree(bench->control, fits ? HK_OK : hk_fail(HK_ERR_MEMORY, bench->ctx->rank, "%s", why)));
     hk_bench_free(bench);
-    bench->out = bench->ctx->tp->alloc(bench->ctx, out_room);
+    bench->asks_memory = hk_asks_memory(run);
+    HK_TRY(bench->asks_memory ? hk_control_agree(bench->control, find_device(bench, run)) : HK_OK);
+    bench->out = make_buffer(bench, out_room);
     bench->out_room = out_room;
-    bench->in = bench->ctx->tp->alloc(bench->ctx, in_room);
+    HK_TRY(hk_control_agree(bench->control, bench->out != NULL ? HK_OK : HK_ERR_MEMORY)); /* logged once */
+    bench->in = make_buffer(bench, in_room);
     bench->in_room = in_room;
-    bench->out_view = bench->ctx->tp->move != NULL ? malloc(out_room) : bench->out;
-    bench->in_view = bench->ctx->tp->move != NULL ? malloc(in_room) : bench->in;
+    bench->out_view = is_far(bench) ? malloc(out_room) : bench->out;
+    bench->in_view = is_far(bench) ? malloc(in_room) : bench->in;
     const bool has_views = bench->out_view != NULL && bench->in_view != NULL;
     return bench->out == NULL || bench->in == NULL || !has_views ? HK_ERR_MEMORY : HK_OK;
 }
@@ -74,12 +118,11 @@ static hk_status_t grow_buffers(hk_bench_t *bench, const hk_plan_t *plan, size_t
 /* New data of this rank for all its messages, and nothing received. */
 static hk_status_t fill(const hk_bench_t *bench, hk_run_t *run, const hk_plan_t *plan, uint64_t seed)
 {
-    const hk_transport_t *tp = bench->ctx->tp;
     hk_payload_fill(bench->out_view, plan->out_bytes, run->ctx->rank, seed);
     memset(bench->in_view + IN_PLACE_BYTES, 0, plan->in_bytes);
-    if (tp->move != NULL) {
-        HK_TRY(tp->move(bench->ctx, run->out, bench->out_view, plan->out_bytes));
-        HK_TRY(tp->move(bench->ctx, run->in, bench->in_view + IN_PLACE_BYTES, plan->in_bytes));
+    if (is_far(bench)) {
+        HK_TRY(move(bench, run->out, bench->out_view, plan->out_bytes));
+        HK_TRY(move(bench, run->in, bench->in_view + IN_PLACE_BYTES, plan->in_bytes));
     }
     if (run->pattern->fill != NULL) {
         run->pattern->fill(run, seed);
@@ -105,8 +148,8 @@ static hk_status_t prepare(hk_bench_t *bench, const hk_command_t *command, hk_ru
     }
     status = hk_control_agree(bench->control, status);
     if (status == HK_OK && all != NULL) {
-        status = hk_control_agree(bench->control, grow_buffers(bench, &result->plan, all));
-        if (status == HK_OK) {
+        status = hk_control_agree(bench->control, grow_buffers(bench, run, &result->plan, all));
+        if (status == HK_OK && bench->in_view != NULL) {
             run->out = bench->out;
             run->in = bench->in + IN_PLACE_BYTES;
             /* Touch both buffers before timing: a first touch costs more than a 4 KiB message. */
@@ -181,8 +224,8 @@ static hk_status_t repeat_and_check(hk_bench_t *bench, const hk_command_t *comma
         HK_TRY(pattern->collect(run));
         HK_TRY(hk_sync(run->ctx));
     }
-    if (run->ctx->tp->move != NULL) {
-        HK_TRY(run->ctx->tp->move(run->ctx, bench->in_view + IN_PLACE_BYTES, run->in, result->plan.in_bytes));
+    if (is_far(bench)) {
+        HK_TRY(move(bench, bench->in_view + IN_PLACE_BYTES, run->in, result->plan.in_bytes));
     }
     hk_expected_t block;
     for (size_t i = 0; pattern->expected != NULL && pattern->expected(run, i, &block); i++) {

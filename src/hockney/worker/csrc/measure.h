@@ -3,6 +3,7 @@
 #define HK_MEASURE_H
 
 #include "command.h"
+#include "device.h"
 #include "floor.h"
 #include "pattern.h"
 #include "watch.h"
@@ -16,6 +17,9 @@ typedef struct hk_bench {
     unsigned char *out, *in;
     unsigned char *out_view, *in_view; /* the same for the CPU: copies of them where it cannot reach them (`move`) */
     size_t out_room, in_room;
+    bool asks_memory;    /* for the point whose buffers these are (device.h), on this rank or on others */
+    hk_memkind_t kind;   /* of the buffers, if they lie on a device */
+    hk_device_t *device; /* NULL: they are the transport's own memory */
     void *left;          /* a pattern's state, which its threads may still use: this rank ends without the others */
     int ranks_here;      /* ranks that share the memory of this host */
     bool oversubscribed; /* more ranks than CPUs: no pace, as it would measure time slices */

@@ -61,6 +61,13 @@ typedef struct hk_option {
     const char *help;
 } hk_option_t;
 
+/* The last option of patterns whose messages may lie in memory of a device (device.h). */
+// clang-format off
+#define HK_MEMORY_OPTION \
+    {"memory", "default|device|managed|host:device|device:host", 0, 0, 0, \
+     "where buffers lie, of the source and of the target (of halves: the first and the second); one word: both"}
+// clang-format on
+
 /* One point on one rank: everything a timed loop uses. The measuring core fills it in. */
 typedef struct hk_run {
     hk_ctx_t *ctx;

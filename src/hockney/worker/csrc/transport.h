@@ -59,6 +59,7 @@
  * MATCHING     send_tagged, recv_tagged and irecv_tagged: messages have tags, and a receive may take any.
  * EXCHANGE     exchange and exchange_in_place: one call sends and receives.
  * LAYOUTS      send_layout and recv_layout: the library gathers and scatters the data of a message itself (layout.h).
+ * DEVICES      buffers of send, recv, isend and irecv may lie in memory of a device (device.h). Ask `lacks`, too.
  */
 // clang-format off
 #define HK_CAPABILITIES(X)                                          \
@@ -87,7 +88,8 @@
     X(FIRST,       "first",       "first messages that were timed") \
     X(MATCHING,    "matching",    "messages with tags, and receives of any") \
     X(EXCHANGE,    "exchange",    "one call that sends and receives") \
-    X(LAYOUTS,     "layouts",     "messages of data that is not contiguous")
+    X(LAYOUTS,     "layouts",     "messages of data that is not contiguous") \
+    X(DEVICES,     "devices",     "messages from and to memory of devices")
 // clang-format on
 
 #define HK_CAP_PLACE(name, word, words) HK_CAP_PLACE_##name,
@@ -259,8 +261,8 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     /* ---- memory ---------------------------------------------------------------------------------------------- */
 
     /* Page-aligned memory for messages; size_bytes is at least 1. All buffers given to the hooks below come from
-     * here. All ranks call it in the same order with the same size, so a transport may let peers access it. NULL:
-     * not enough memory. Required. */
+     * here, but for those of HK_CAP_DEVICES. All ranks call it in the same order with the same size, so a transport may
+     * let peers access it. NULL: not enough memory. Required. */
     void *(*alloc)(hk_ctx_t *ctx, size_t size_bytes);
 
     /* Free memory in reverse order of allocation. Required. */

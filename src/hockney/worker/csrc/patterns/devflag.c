@@ -1,5 +1,9 @@
-/* A flag between a CPU and a kernel: rank 0 writes a number to pinned memory and spins until a kernel, which spins on
- * it, has written it to another cache line. The kernel runs from prepare to finish. */
+/* The least that work on a device costs.
+ *
+ * devflag: a flag between a CPU and a kernel. Rank 0 writes a number to pinned memory and spins until a kernel, which
+ * spins on it, has written it to another cache line. The kernel runs from prepare to finish.
+ *
+ * devlaunch: one rank launches an empty kernel and waits for its end. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -7,7 +11,7 @@
 #include "../device.h"
 #include "../pattern.h"
 
-enum { DEVFLAG_DEVICE };
+enum { DEVFLAG_DEVICE }; /* the only option */
 
 typedef struct devflag {
     hk_device_t *device;
@@ -18,7 +22,7 @@ typedef struct devflag {
 
 static bool devflag_fits(const hk_run_t *run, char *why, size_t len)
 {
-    return hk_device_fits(run->ctx, "devflag", (int)run->option[DEVFLAG_DEVICE], why, len);
+    return hk_device_fits(run->ctx, run->pattern->name, (int)run->option[DEVFLAG_DEVICE], why, len);
 }
 
 static hk_plan_t devflag_plan(const hk_run_t *run)
@@ -72,19 +76,49 @@ static hk_status_t devflag_repeat(hk_run_t *run, uint64_t reps)
     return HK_OK;
 }
 
+/* ---- devlaunch --------------------------------------------------------------------------------------------------- */
+
+static hk_plan_t devlaunch_plan(const hk_run_t *run)
+{
+    (void)run;
+    return (hk_plan_t){.state_bytes = sizeof(devflag_t)};
+}
+
+static hk_status_t devlaunch_prepare(hk_run_t *run)
+{
+    return hk_device_get(run->ctx, (int)run->option[DEVFLAG_DEVICE], &((devflag_t *)run->state)->device);
+}
+
+static hk_status_t devlaunch_repeat(hk_run_t *run, uint64_t reps)
+{
+    static const uint64_t nothing[3] = {0};
+    hk_device_t *device = ((devflag_t *)run->state)->device;
+    for (uint64_t i = 0; i < reps; i++) {
+        HK_TRY(device->driver->launch(device, 0, HK_KERNEL_EMPTY, nothing));
+        HK_TRY(device->driver->wait(device, 0));
+    }
+    return HK_OK;
+}
+
+#define DEVFLAG_SHARED                                                                                                 \
+    .kind = HK_KIND_MACHINE, .ranks_min = 1, .ranks_max = 1, .timed = HK_TIMED_ROOT, .untouched = true,                \
+    .unsized = true, .option = {{"device", NULL, 0, 0, HK_DEVICES_MAX - 1, "its number"}}, .fits = devflag_fits
+
 const hk_pattern_t hk_pattern_devflag = {
+    DEVFLAG_SHARED,
     .name = "devflag",
-    .kind = HK_KIND_MACHINE,
     .summary = "a flag in pinned memory between a rank and a kernel; half a round trip (verified on a stand-in only)",
-    .ranks_min = 1,
-    .ranks_max = 1,
-    .timed = HK_TIMED_ROOT,
-    .untouched = true,
-    .unsized = true,
-    .option = {{"device", NULL, 0, 0, HK_DEVICES_MAX - 1, "its number"}},
-    .fits = devflag_fits,
     .plan = devflag_plan,
     .prepare = devflag_prepare,
     .finish = devflag_finish,
     .repeat = devflag_repeat,
+};
+
+const hk_pattern_t hk_pattern_devlaunch = {
+    DEVFLAG_SHARED,
+    .name = "devlaunch",
+    .summary = "one rank launches an empty kernel; time per launch and wait (verified on a stand-in only)",
+    .plan = devlaunch_plan,
+    .prepare = devlaunch_prepare,
+    .repeat = devlaunch_repeat,
 };

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../device.h"
 #include "any.h"
 #include "queues.h"
 #include "roundtrip.h"
@@ -75,8 +76,8 @@ static bool pingpong_fits(const hk_run_t *run, char *why, size_t len)
         snprintf(why, len, "receive=probe needs a probe for messages, which %s does not offer", tp->name);
         return false;
     }
-    if (receive == RECEIVE_LATE && tp->move != NULL) {
-        snprintf(why, len, "receive=late writes times into its messages, which the CPU cannot reach on %s", tp->name);
+    if (receive == RECEIVE_LATE && (tp->move != NULL || hk_asks_memory(run))) {
+        snprintf(why, len, "receive=late writes times into its messages, which the CPU cannot reach on devices");
         return false;
     }
     if (pingpong_any(run) >= HK_ANY_TAG && run->option[PINGPONG_QUEUES + HK_QUEUE_UNEXPECTED] > 0) {
@@ -296,7 +297,8 @@ const hk_pattern_t hk_pattern_pingpong = {
                {"receive", "blocking|posted|late|probe|" HK_ANY_WORDS, RECEIVE_BLOCKING, 0, 0,
                 "a plain receive; one started before its message is sent, or after it has arrived; one after a "
                 "probe has found the message; or one from any rank, with any tag, or both"},
-               HK_QUEUE_OPTIONS},
+               HK_QUEUE_OPTIONS,
+               HK_MEMORY_OPTION},
     .fits = pingpong_fits,
     .plan = pingpong_plan,
     .prepare = pingpong_prepare,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../device.h"
 #include "../sync.h"
 
 /* Each message is its own tag, in 8 bytes: small enough to be sent before there is a receive. */
@@ -30,6 +31,10 @@ static bool queues_are_filled(const hk_queues_t *queues)
 bool hk_queues_fit(const hk_run_t *run, size_t place, char *why, size_t len)
 {
     const hk_queues_t queues = hk_queues_of(run, place, 0);
+    if (queues_are_filled(&queues) && hk_asks_memory(run)) {
+        snprintf(why, len, "messages of unexpected= and preposted= are written by the CPU: leave memory= out");
+        return false;
+    }
     snprintf(why, len, "%s= needs messages with tags, which %s does not offer",
              queues.unexpected > 0 ? "unexpected" : "preposted", run->ctx->tp->name);
     return !queues_are_filled(&queues) || (run->ctx->tp->caps & HK_CAP_MATCHING) != 0;

@@ -38,7 +38,7 @@ const hk_transport_t hk_transport_mpi = {
     HK_MPI_PLAIN_SENDS,
     HK_MPI_PLAIN_RECEIVES,
     .parts = HK_MPI_PARTS_TABLE,
-    .caps = HK_MPI_CAPS | HK_MPI_CAP_PARTS | HK_CAP_MATCHING | HK_CAP_EXCHANGE | HK_CAP_LAYOUTS,
+    .caps = HK_MPI_CAPS | HK_MPI_CAP_PARTS | HK_CAP_MATCHING | HK_CAP_EXCHANGE | HK_CAP_LAYOUTS | HK_CAP_DEVICES,
     .name = "mpi",
     .summary = "the MPI library that this worker was built with",
     .below = "shm",

@@ -1,4 +1,5 @@
-/* MPI's partitioned messages (MPI 4), and what a library without them, or without threads, says. */
+/* MPI's partitioned messages (MPI 4), and what a library without them, threads or device memory says. */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,8 +77,29 @@ static bool parts_gave_less(char *why, size_t len)
     return level != MPI_THREAD_MULTIPLE;
 }
 
+/* Whether this library takes messages in device memory. Most know only after MPI_Init (MPICH 4 ends a process that asks
+ * earlier): without a job they count as if they did, and the job asks again. */
+static bool parts_has_devices(void)
+{
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION <= 4
+    const bool knows_early = true;
+#else
+    const bool knows_early = false;
+#endif
+    int is_initialised = 0;
+    int (*query)(void) = NULL;
+    void *found = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"); /* of Open MPI 2, MPICH 4 and their kin */
+    memcpy(&query, &found, sizeof query);
+    MPI_Initialized(&is_initialised);
+    return query != NULL && ((!is_initialised && !knows_early) || query() != 0);
+}
+
 bool hk_mpi_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len)
 {
+    if ((needs & HK_CAP_DEVICES) != 0 && !parts_has_devices()) {
+        (void)snprintf(why, len, "this library was built without CUDA, as MPIX_Query_cuda_support says");
+        return true;
+    }
     if (!HK_MPI_4 && (needs & HK_CAP_PARTITIONS) != 0) {
         (void)snprintf(why, len, "this library has none; MPI 4 has (Open MPI 5, MPICH 4)");
         return true;

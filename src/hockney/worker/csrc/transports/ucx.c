@@ -1,4 +1,5 @@
 /* UCX messages by tag: ucp_tag_send_nbx and ucp_tag_recv_nbx, as MPIs over UCX use them. */
+#include <stdio.h>
 #include <string.h>
 
 #include "ucx.h"
@@ -94,13 +95,25 @@ static hk_status_t ucx_irecv_tagged(hk_ctx_t *ctx, int peer, int tag, void *buf,
     return HK_OK;
 }
 
+static bool ucx_lacks(const hk_transport_t *tp, uint32_t needs, char *why, size_t len)
+{
+    (void)tp;
+    if ((needs & HK_CAP_DEVICES) == 0 || hk_ucx_has_devices()) {
+        return false;
+    }
+    (void)snprintf(why, len, "UCX %s has no usable CUDA module here; `ucx_info -d` lists its transports",
+                   ucp_get_version_string());
+    return true;
+}
+
 static const hk_layer_kind_t ucx_kind = {HK_UCX_KIND, .ctx_bytes = sizeof(hk_ucx_t), .features = UCP_FEATURE_TAG,
                                          .make = hk_ucx_make, .drop = hk_ucx_drop};
 
 const hk_transport_t hk_transport_ucx = {
     HK_UCX_SHARED,
     HK_UCX_MESSAGES,
-    .caps = HK_UCX_CAPS | HK_CAP_MATCHING,
+    .caps = HK_UCX_CAPS | HK_CAP_MATCHING | HK_CAP_DEVICES,
+    .lacks = ucx_lacks,
     .name = "ucx",
     .summary = "messages by tag (ucp_tag_send_nbx)",
     .own = &ucx_kind,

@@ -27,6 +27,9 @@ void hk_ucx_describe(hk_ctx_t *ctx);
 void hk_ucx_drop(hk_ctx_t *ctx);
 void hk_ucx_close(hk_ctx_t *ctx);
 
+/* Whether messages may lie in the memory of NVIDIA devices, as a context says that is made for this question. */
+bool hk_ucx_has_devices(void);
+
 /* Log a failed call. */
 hk_status_t hk_ucx_failed(int rank, const char *call, ucs_status_t status);
 

@@ -96,6 +96,19 @@ void hk_ucx_drop(hk_ctx_t *ctx)
     free(ucx->ep);
 }
 
+bool hk_ucx_has_devices(void)
+{
+    const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
+    ucp_context_attr_t found = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
+    ucp_context_h context = NULL;
+    if (ucp_init(&params, NULL, &context) != UCS_OK) {
+        return false;
+    }
+    const ucs_status_t status = ucp_context_query(context, &found);
+    ucp_cleanup(context);
+    return status == UCS_OK && (found.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
+}
+
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 static hk_status_t ucx_connect(hk_ucx_t *ucx, int peer, const unsigned char *address)
