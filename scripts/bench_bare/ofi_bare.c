@@ -150,6 +150,7 @@ static void play(int rank, int fd, char **argv)
             look(&bare);
         }
     }
+    check(fi_close(&bare.ep->fid) == 0, "fi_close"); /* shm removes its file */
     _exit(0);
 }
 
