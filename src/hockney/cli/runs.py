@@ -57,15 +57,21 @@ def runs(label: tuple[str, str] | None, *, everything: bool, as_json: bool, stor
 
 
 def _as_json(run: RunSummary) -> dict[str, object]:
-    names = ["label", "command", "suite", "started_unix_s", "finished_unix_s"]
-    names += ["measured_s", "measured_least_s", "rounds", "accepted"]
     return {
         "number": run.id,
-        **{name: getattr(run, name) for name in names},
+        "label": run.label,
+        "command": run.command,
+        "suite": run.suite,
+        "started_unix_s": run.started_unix_s,
+        "finished_unix_s": run.finished_unix_s,
+        "measured_s": run.measured_s,
+        "measured_least_s": run.measured_least_s,
         "status": run.ending,
+        "rounds": run.rounds,
         "transports": list(run.transports),
         "planned_points": run.planned,
         "measured_points": run.measured,
+        "accepted": run.accepted,
         "health": run.verdict,
         "points": {status.value: count for status, count in run.points.items()},
     }

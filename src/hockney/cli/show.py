@@ -163,13 +163,18 @@ def run_as_json(run: Run, series: Sequence[Series] | None = None, *, state: str 
     """Everything known about a run and these series (None: all) in a state, without the samples."""
     info = run.info
     shown = run.series if series is None else series
-    names = ("label", "command", "suite", "started_unix_s", "seed", "plan", "facts")
     return {
         "number": run.id,
-        **{name: getattr(info, name) for name in names},
+        "label": run.label,
+        "command": info.command,
+        "suite": info.suite,
         "status": run.ending,
+        "started_unix_s": info.started_unix_s,
         "finished_unix_s": run.finished_unix_s,
         "hockney": info.version,
+        "seed": info.seed,
+        "plan": info.plan,
+        "facts": run.facts,
         "launches": launches_json(run),
         "warnings": run.warnings,
         "series": [

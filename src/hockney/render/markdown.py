@@ -50,8 +50,9 @@ def _lines(block: Block) -> Iterator[str]:
             yield from _table(block.heads, rows)
         case Matrix(title=title, names=names):
             yield from _lines(Title(title))
-            is_small, only = len(names) <= _MATRIX_MAX, f"The matrix of {len(names)} ends is in --json only."
-            yield from _lines(figure_table(block) if is_small else Text(only))
+            is_large = len(names) > _MATRIX_MAX
+            only = Text(f"The matrix of {len(names)} ends is in --json only.")
+            yield from _lines(only if is_large else figure_table(block))
         case Plot(title=title, curves=curves, unit=unit, over=over):
             yield from _lines(Title(title))
             sizes = sorted({size for points in curves.values() for size, _ in points})

@@ -104,6 +104,9 @@ def bisection_json(found: Bisection, commit_of: CommitOf) -> dict[str, Any]:
     return {
         "good": whole.base,
         "bad": whole.new,
-        **{name: getattr(found, name) for name in ("ending", "candidates", "launches_needed", "trials")},
+        "ending": found.ending,
+        "candidates": found.candidates,
+        "launches_needed": found.launches_needed,
+        "trials": found.trials,
         "commits": [commit_of(each) for each in sorted(named)],
     }

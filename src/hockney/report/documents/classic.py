@@ -110,8 +110,15 @@ def _value_json(name: str, value: Reported) -> dict[str, Any]:
         "low": low,
         "high": high,
         "interval_over": value.over,
-        **{key: getattr(value, key) for key in ("unit", "state", "reason", "at_bytes", "pairs", "is_short")},
-        **{key: getattr(value, f"is_{key}") for key in ("exact", "predicted", "oversubscribed")},
+        "unit": value.unit,
+        "state": value.state,
+        "reason": value.reason,
+        "at_bytes": value.at_bytes,
+        "pairs": value.pairs,
+        "exact": value.is_exact,
+        "predicted": value.is_predicted,
+        "oversubscribed": value.is_oversubscribed,
+        "is_short": value.is_short,
     }
 
 

@@ -278,10 +278,17 @@ def comparison_document(comparison: Comparison, *, everything: bool) -> Iterator
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
     """All that a comparison says; `sentence` is for people."""
-    of_both = ("base", "new", "interleaved", "margin", "differences", "contention", "only_base", "only_new", "drifting")
     return {
-        **{name: getattr(comparison, name) for name in of_both},
-        "launches": dict(zip(("base", "new"), comparison.launches, strict=True)),
+        "base": comparison.base,
+        "new": comparison.new,
+        "launches": {"base": comparison.launches[0], "new": comparison.launches[1]},
+        "interleaved": comparison.interleaved,
+        "margin": comparison.margin,
+        "differences": comparison.differences,
+        "contention": comparison.contention,
+        "only_base": comparison.only_base,
+        "only_new": comparison.only_new,
+        "drifting": comparison.drifting,
         "counts": {verdict.value: count for verdict, count in comparison.counts.items()},
         "explained_by_chance": comparison.by_chance,
         "confidence": CONFIDENCE,
