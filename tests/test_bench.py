@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import signal
 import subprocess
 import tempfile
 from collections import Counter
@@ -22,7 +23,7 @@ from scripts.benchlib.quick import share_rows, shares_of
 from scripts.benchlib.reports import Case, Reports, Summary, reports
 from scripts.benchlib.table import INCONCLUSIVE, NO, UNKNOWN, YES, Row, Target, markdown, markers, put_between, summary
 from tests.measure.contended_machine import ContendedMachine
-from tests.shared import finished, script
+from tests.shared import finished, killed_at_the_end, script
 
 from hockney import archive
 from hockney.errors import HockneyError
@@ -281,6 +282,18 @@ def test_nvbandwidth_without_its_sums_is_refused() -> None:
     for line in ("SUM a_ce 0.00", "WAIVED", "a_ce 55.63"):
         with pytest.raises(HockneyError, match="nvbandwidth has no line 'SUM a_ce"):
             rates_of([line], ["a_ce"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_part_prints_its_rounds(number: signal.Signals) -> None:
+    argv = [str(ROOT / "scripts/bench"), "--rounds", "1000000", "null"]
+    with killed_at_the_end(subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) as bench:
+        assert bench.stderr is not None
+        next(line for line in bench.stderr if line.startswith("round 3 "))
+        bench.send_signal(number)
+        out, err = bench.communicate(timeout=60)
+    assert (bench.returncode, err.splitlines()[-1]) == (3, "interrupted: the table has the rounds until then")
+    assert re.search(r"^\| null: cost of the harness.*; \d+ starts \|", out, re.MULTILINE)
 
 
 def value(middle: float, low: float | None, high: float | None) -> dict[str, float | None]:

@@ -68,15 +68,14 @@ _TABLES = {
     **{f"{WHOLE} {name}": (name,) for name in dict.fromkeys((*_ALONE, *_NAMED))},
 }
 _ROUNDS, _ROUNDS_SHORT = 30, 3
+_INTERRUPTED = 3  # the exit status, as hockney's
 
 
 def run(arguments: Sequence[str]) -> int:
     """Measure the parts asked for, print the table, and put it into the page if asked to. Gives the exit code."""
     asked = _read(arguments)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
     try:
-        rows, about = _measure(asked)
+        rows, about, is_whole = _measure(asked)
     except HockneyError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_code
@@ -85,15 +84,10 @@ def run(arguments: Sequence[str]) -> int:
         if of_table:
             text = printable(f"{markdown(of_table)}\n{summary(of_table)}.\n\n{about}")
             print(text)
-            if asked.write:
+            if asked.write and is_whole:
                 PAGE.write_text(put_between(PAGE.read_text(), text, command))
                 print(f"written to {PAGE.relative_to(ROOT)}", file=sys.stderr)
-    return 0
-
-
-def _end(number: int, _frame: object) -> None:
-    """Ends as Ctrl-C does, so that no program goes on spinning."""
-    raise SystemExit(128 + number)
+    return 0 if is_whole else _INTERRUPTED
 
 
 def _read(arguments: Sequence[str]) -> argparse.Namespace:
@@ -132,7 +126,11 @@ def _read(arguments: Sequence[str]) -> argparse.Namespace:
     return asked
 
 
-def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str]:
+def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str, bool]:
+    """The rows of each part, the machine, and whether no signal has ended the measurement before its end."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    is_whole = True
     known = facts(compiler=compiler_facts())
     begin_s = time.monotonic()
     catalogue = load()
@@ -143,14 +141,20 @@ def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str]:
         in_rounds = {name: _IN_ROUNDS[name](place) for name in asked.parts if name in _IN_ROUNDS}
         everything = [one for series in in_rounds.values() for one in series]
         rounds = asked.rounds or (_ROUNDS_SHORT if asked.short else _ROUNDS)
-        if everything:
-            seed = random.SystemRandom().randrange(1 << 32)
-            go_round(everything, rounds, seed=seed, say=_say, between=place.look_round)
-        rows = {name: [row for one in series for row in one.rows()] for name, series in in_rounds.items()}
-        if asked.sheet:
-            write_sheet(place, asked.sheet)
-        rows |= {name: _part(name, place) for name in asked.parts if name in _ONE_BY_ONE}
-    return rows, _about(known, place, time.monotonic() - begin_s)
+        of_commands: dict[str, list[Row]] = {}
+        try:
+            if everything:
+                seed = random.SystemRandom().randrange(1 << 32)
+                go_round(everything, rounds, seed=seed, say=_say, between=place.look_round)
+            if asked.sheet:
+                write_sheet(place, asked.sheet)
+            for name in filter(_ONE_BY_ONE.get, asked.parts):
+                of_commands[name] = _part(name, place)
+        except KeyboardInterrupt:
+            is_whole = False
+            _say("interrupted: the table has the rounds until then")
+        rows = {name: [row for one in series for row in one.rows()] for name, series in in_rounds.items()} | of_commands
+    return rows, _about(known, place, time.monotonic() - begin_s), is_whole
 
 
 def _part(name: str, place: Place) -> list[Row]:

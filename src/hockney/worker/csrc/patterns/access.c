@@ -279,11 +279,6 @@ bool hk_access_expected(const hk_run_t *run, size_t i, hk_expected_t *expected_p
 bool hk_access_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     const access_state_t *state = run->state;
-    const hk_counter_t overlap[] = {{"delays", state->overlaps},
-                                    {"delay_ns", state->overlaps * (double)state->pure_ns}};
-    if (access_option(run, HK_ACCESS_OVERLAP) == 0 || i >= sizeof overlap / sizeof overlap[0]) {
-        return false;
-    }
-    *counter_p = overlap[i];
-    return true;
+    const hk_delay_t delay = {.count = state->overlaps, .taken_ns = state->overlaps * (double)state->pure_ns};
+    return access_option(run, HK_ACCESS_OVERLAP) != 0 && hk_delay_counter(&delay, i, counter_p);
 }

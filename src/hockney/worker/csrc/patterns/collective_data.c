@@ -4,6 +4,7 @@
 
 #include "../payload.h"
 #include "collective_core.h"
+#include "delay.h"
 
 /* Where a rank's own block is, in place. */
 static size_t own_at(const hk_setup_t *setup)
@@ -137,9 +138,8 @@ bool hk_collective_expected(const hk_run_t *run, size_t i, hk_expected_t *expect
 bool hk_collective_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     hk_collective_state_t *state = run->state;
-    if (state->setup.asked.overlap != 0 && i < 2) {
-        const double delay_ns = state->overlaps * (double)state->pure_ns;
-        *counter_p = i == 0 ? (hk_counter_t){"delays", state->overlaps} : (hk_counter_t){"delay_ns", delay_ns};
+    const hk_delay_t delay = {.count = state->overlaps, .taken_ns = state->overlaps * (double)state->pure_ns};
+    if (state->setup.asked.overlap != 0 && hk_delay_counter(&delay, i, counter_p)) {
         return true;
     }
     i -= state->setup.asked.overlap != 0 ? 2 : 0;

@@ -201,19 +201,6 @@ static hk_status_t datatype_receive(hk_run_t *run, int peer)
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */
 
-typedef hk_status_t (*datatype_move_t)(hk_run_t *run, int peer);
-
-static inline hk_status_t datatype_trips(hk_run_t *run, int peer, bool begins, uint64_t reps,
-                                         const datatype_move_t send, const datatype_move_t receive)
-{
-    const datatype_move_t first = begins ? send : receive, second = begins ? receive : send;
-    for (uint64_t i = 0; i < reps; i++) {
-        HK_TRY(first(run, peer));
-        HK_TRY(second(run, peer));
-    }
-    return HK_OK;
-}
-
 static hk_status_t datatype_repeat(hk_run_t *run, uint64_t reps)
 {
     const int peer = hk_role_peer(run->ctx->rank, run->option);
@@ -223,9 +210,9 @@ static hk_status_t datatype_repeat(hk_run_t *run, uint64_t reps)
     }
     switch (datatype_pack(run)) {
     case DATATYPE_PACK_LIBRARY:
-        return datatype_trips(run, peer, begins, reps, datatype_send, datatype_receive);
+        return hk_trips(run, peer, begins, reps, datatype_send, datatype_receive);
     case DATATYPE_PACK_HAND:
-        return datatype_trips(run, peer, begins, reps, datatype_send_packed, datatype_receive_packed);
+        return hk_trips(run, peer, begins, reps, datatype_send_packed, datatype_receive_packed);
     default:
         return hk_round_trips(run, peer, begins, reps);
     }

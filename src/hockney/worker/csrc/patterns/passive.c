@@ -141,12 +141,8 @@ static bool passive_expected(const hk_run_t *run, size_t i, hk_expected_t *expec
 static bool passive_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     const passive_state_t *state = run->state;
-    const hk_counter_t counters[] = {{"delays", state->delays}, {"delay_ns", state->delays * (double)state->delay_ns}};
-    if (run->option[PASSIVE_BUSY] == 0 || i >= sizeof counters / sizeof counters[0]) {
-        return false;
-    }
-    *counter_p = counters[i];
-    return true;
+    const hk_delay_t delay = {.count = state->delays, .taken_ns = state->delays * (double)state->delay_ns};
+    return run->option[PASSIVE_BUSY] != 0 && hk_delay_counter(&delay, i, counter_p);
 }
 
 const hk_pattern_t hk_pattern_passive = {

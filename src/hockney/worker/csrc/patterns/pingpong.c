@@ -156,18 +156,7 @@ static hk_status_t late_trips(hk_run_t *run, int peer, bool begins, uint64_t rep
 {
     /* A wait of an earlier sample is not subtracted. */
     ((pingpong_state_t *)run->state)->waited_ns = 0;
-    if (begins) {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(send_announced(run, peer));
-            HK_TRY(receive_late(run, peer));
-        }
-    } else {
-        for (uint64_t i = 0; i < reps; i++) {
-            HK_TRY(receive_late(run, peer));
-            HK_TRY(send_announced(run, peer));
-        }
-    }
-    return HK_OK;
+    return hk_trips(run, peer, begins, reps, send_announced, receive_late);
 }
 
 /* ---- probe ------------------------------------------------------------------------------------------------------- */

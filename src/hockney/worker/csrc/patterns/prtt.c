@@ -110,9 +110,8 @@ static hk_status_t prtt_repeat(hk_run_t *run, uint64_t reps)
 static bool prtt_counter(const hk_run_t *run, size_t i, hk_counter_t *counter_p)
 {
     const prtt_state_t *state = run->state;
-    *counter_p =
-        i == 0 ? (hk_counter_t){"delays", state->delays} : (hk_counter_t){"delay_ns", state->delays * state->delay_ns};
-    return i < 2;
+    const hk_delay_t delay = {.count = state->delays, .taken_ns = state->delays * state->delay_ns};
+    return hk_delay_counter(&delay, i, counter_p);
 }
 
 const hk_pattern_t hk_pattern_prtt = {

@@ -10,6 +10,25 @@
  * data that is still in the cache from receiving. */
 hk_status_t hk_round_trips(hk_run_t *run, int peer, bool begins, uint64_t reps);
 
+/* The same by other functions, which are constants in each call. */
+typedef hk_status_t (*hk_move_t)(hk_run_t *run, int peer);
+static inline hk_status_t hk_trips(hk_run_t *run, int peer, bool begins, uint64_t reps, const hk_move_t send,
+                                   const hk_move_t receive)
+{
+    if (begins) {
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(send(run, peer));
+            HK_TRY(receive(run, peer));
+        }
+    } else {
+        for (uint64_t i = 0; i < reps; i++) {
+            HK_TRY(receive(run, peer));
+            HK_TRY(send(run, peer));
+        }
+    }
+    return HK_OK;
+}
+
 /* The shortest of some round trips, after one that does not count. */
 hk_status_t hk_shortest_trip(hk_run_t *run, int peer, bool begins, int trips, uint64_t *least_ns_p);
 
