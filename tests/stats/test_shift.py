@@ -76,6 +76,19 @@ def test_launches_that_agree_by_chance_prove_nothing() -> None:
     assert chance > 0.05
 
 
+def test_the_scatter_of_one_transport_does_not_widen_the_intervals_of_another() -> None:
+    def highs(pairs: list[Pair], *kinds: str) -> list[float]:
+        return [known.high or math.nan for known, _ in shifts(pairs, kinds=kinds)][:4]
+
+    rng = np.random.default_rng(7)
+    quiet: list[Pair] = [(*np.exp(0.01 * rng.standard_normal((2, 6))),) for _ in range(4)]
+    noisy: list[Pair] = [(*np.exp(0.3 * rng.standard_normal((2, 6))),) for _ in range(4)]
+    apart, mixed = highs([*quiet, *noisy], *["shm"] * 4, *["tcp"] * 4), highs([*quiet, *noisy])
+    assert apart == pytest.approx(highs(quiet))
+    assert all(high < other for high, other in zip(apart, mixed, strict=True))
+    assert highs([*quiet[:2], *noisy], *["shm"] * 2, *["tcp"] * 4)[0] > apart[0]
+
+
 def test_a_look_has_its_share_of_the_error_of_all() -> None:
     whole, part = shifts([TIMES])[0], shifts([TIMES], share=0.02)[0]
     assert whole[0].ratio == part[0].ratio

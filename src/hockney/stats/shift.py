@@ -2,8 +2,9 @@
 
 Student's t after Yuen and Welch on the logarithms of launch medians. From five launches on, the lowest and the highest
 fifth are trimmed: one bad launch neither moves the ratio nor widens its interval much. From three series on, no
-variance is below the series' usual one, because variances of few launches are sometimes small by luck. Holm's
-correction keeps the probability that any unchanged series differs by chance at 5 %; a margin is for each by itself.
+variance is below the usual one of its transport's series, because variances of few launches are sometimes small by
+luck. Holm's correction keeps the probability that any unchanged series differs by chance at 5 %; a margin is for each
+by itself.
 
 Sources: K. K. Yuen, The Two-Sample Trimmed t for Unequal Population Variances, Biometrika 61, 1974; G. K. Smyth, Linear
 Models and Empirical Bayes Methods, Stat. Appl. Genet. Mol. Biol. 3, 2004 (variances borrowed among series); S. Holm, A
@@ -57,7 +58,9 @@ def can_decide(n_base: int, n_new: int) -> bool:
     return min(n_base, n_new) >= LAUNCHES_MIN
 
 
-def shifts(pairs: Sequence[Pair], margin: float = 1.0, share: float = 1.0) -> list[tuple[Shift, float | None]]:
+def shifts(
+    pairs: Sequence[Pair], margin: float = 1.0, share: float = 1.0, kinds: Sequence[str] = ()
+) -> list[tuple[Shift, float | None]]:
     """The shift of each series between positive times, one or more on each side, and its chance.
 
     The chance is the larger of two probabilities: that chance alone makes any of the series differ, up or down, as much
@@ -65,14 +68,15 @@ def shifts(pairs: Sequence[Pair], margin: float = 1.0, share: float = 1.0) -> li
     interval has 95 % by itself.
 
     `share`: of a look at launches that go on, its part of the 5 % of all looks. The chance is then that of all looks,
-    and so is the interval's, which is wider.
+    and so is the interval's, which is wider. `kinds`: of the series, such as transports. One of three or more
+    has a usual variance of its own.
     """
     import numpy as np
     from scipy.special import stdtr, stdtrit
 
     counts = [(len(base), len(new)) for base, new in pairs]
     decided = np.array([can_decide(*sizes) for sizes in counts], dtype=bool)
-    base, new = (_Side([pair[number] for pair in pairs], decided) for number in (0, 1))
+    base, new = (_Side([pair[number] for pair in pairs], decided, kinds) for number in (0, 1))
     ratios = new.means - base.means
     # Times that are alike to the last digit prove nothing: the least standard error of a ratio is 1e-4.
     variance = np.maximum(base.variances + new.variances, 1e-8)
@@ -98,7 +102,7 @@ def shifts(pairs: Sequence[Pair], margin: float = 1.0, share: float = 1.0) -> li
 class _Side:
     """One run: of each series the trimmed mean of logarithms, its variance and the degrees of freedom of that."""
 
-    def __init__(self, launches: Sequence[Sequence[float]], decided: FloatArray) -> None:
+    def __init__(self, launches: Sequence[Sequence[float]], decided: FloatArray, kinds: Sequence[str]) -> None:
         import numpy as np
 
         self.means, self.variances, kept = (np.empty(len(launches)) for _ in range(3))
@@ -111,8 +115,11 @@ class _Side:
         self.freedom = np.maximum(kept - 1, 1)
         if int(decided.sum()) >= 3:
             # A median of variances is too small, the more the fewer launches each is of (Wilson and Hilferty 1931).
-            low = (1 - 2 / (9 * self.freedom)) ** 3
-            usual = middle((self.variances * kept / low)[decided])
+            whole = self.variances * kept / (1 - 2 / (9 * self.freedom)) ** 3
+            usual = np.full(len(launches), middle(whole[decided]))
+            for alike in (decided & (np.array(kinds) == kind) for kind in {*kinds}):
+                if alike.sum() >= 3:
+                    usual[alike] = middle(whole[alike])
             self.variances = np.maximum(self.variances, usual / kept)
             self.freedom = self.freedom + 4  # the usual variance counts as four launches
 

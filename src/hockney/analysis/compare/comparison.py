@@ -342,7 +342,7 @@ def judge(
     if any(member.early for member in known):
         found = shifts_at_any_time([member.ratios for member in known], margin)
     else:
-        found = shifts(pairs, margin, share)
+        found = shifts(pairs, margin, share, [member.point.transport for member in known])
     results = {member.point: _widened(*result, member, margin) for member, result in zip(known, found, strict=True)}
     decided = {
         member.point: (str(member.state), results[member.point][0])
