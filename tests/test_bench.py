@@ -93,7 +93,7 @@ def test_a_page_without_its_markers_is_refused(page: str) -> None:
 
 def test_the_real_page_has_its_markers() -> None:
     page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
-    for command in ("scripts/bench", "scripts/bench models", "scripts/bench layers"):
+    for command in ("scripts/bench", "scripts/bench models", "scripts/bench layers", "scripts/bench device"):
         assert "new table" in put_between(page, "new table", command)
 
 
@@ -253,7 +253,7 @@ def test_the_part_device_needs_a_device() -> None:
     assert (done.returncode, done.stdout) == (3, "")
     assert (
         done.stderr
-        == "bench: the part device needs a device: no NVIDIA driver; it needs an NVIDIA GPU with its driver\n"
+        == "bench: the part device needs a device: no NVIDIA driver; use a machine with an NVIDIA GPU and its driver\n"
     )
 
 

@@ -12,6 +12,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -157,15 +158,22 @@ static void play(int rank, int fd, char **argv)
 int main(int argc, char **argv)
 {
     int ends[2], status = 0, worst = 0;
+    pid_t pids[2];
     check(argc > 4, "usage: ofi_bare PROVIDER CPU,CPU SAMPLES BYTES:BATCH ...");
     check(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0, "socketpair");
     for (int rank = 0; rank < 2; rank++) {
-        if (fork() == 0) {
+        pids[rank] = fork();
+        check(pids[rank] >= 0, "fork");
+        if (pids[rank] == 0) {
             play(rank, ends[rank], argv);
         }
     }
-    while (wait(&status) > 0) {
+    for (int left = 2; left > 0; left--) {
+        const pid_t ended = wait(&status);
         worst = status != 0 ? 1 : worst;
+        if (status != 0 && left == 2) { /* the other rank would wait for its messages */
+            (void)kill(pids[ended == pids[0]], SIGKILL);
+        }
     }
     return worst;
 }

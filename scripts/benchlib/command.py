@@ -147,7 +147,7 @@ def _measure(asked: argparse.Namespace) -> tuple[dict[str, list[Row]], str, bool
                 seed = random.SystemRandom().randrange(1 << 32)
                 go_round(everything, rounds, seed=seed, say=_say, between=place.look_round)
             if asked.sheet:
-                write_sheet(place, asked.sheet)
+                _sheet(place, asked.sheet)
             for name in filter(_ONE_BY_ONE.get, asked.parts):
                 of_commands[name] = _part(name, place)
         except KeyboardInterrupt:
@@ -163,6 +163,14 @@ def _part(name: str, place: Place) -> list[Row]:
         return _ONE_BY_ONE[name](place)
     except HockneyError as error:
         return [Row(name, "-", f"not measured: {error}", UNKNOWN, UNKNOWN)]
+
+
+def _sheet(place: Place, file: Path) -> None:
+    """Write the machine's data sheet. If that fails, the table is printed all the same."""
+    try:
+        write_sheet(place, file)
+    except HockneyError as error:
+        _say(f"bench: no sheet is written: {error}")
 
 
 def _say(text: str) -> None:

@@ -204,6 +204,7 @@ def test_a_library_that_ignores_rules_ends_it_with_one_sentence(tune: Tune, monk
         ("allreduce", ("-t", "shm"), "shm cannot be tuned: choose an MPI"),
         ("allreduce", ("-t", "mpi"), "libraries: write -t mpi@"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-n", "2,4096"), "allreduce on 4096 ranks cannot be raced: more ranks "),
+        ("allreduce", ("-t", "mpi@openmpi-4", "-n", "1,64,4096"), "on 1 rank cannot be raced: allreduce runs on 2 or "),
         ("allreduce,pingpong", ("-t", "mpi@openmpi-4"), "collectives and others have different settings"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "op=sum,max"), "give each option (-o) one value"),
         ("allreduce", ("-t", "mpi@openmpi-4", "-o", "algorithm=ring"), "tune chooses the algorithm: leave out -o"),

@@ -214,7 +214,7 @@ def test_on_hosts_all_take_part() -> None:
         ("osu_allreduce,osu_bx", "'osu_bx': did you mean 'osu_bw'?"),
         ("IMB-MPI1:Alltoal", "'IMB-MPI1:Alltoal': did you mean 'IMB-MPI1:Alltoall'?"),
         ("IMB-MPI2", "unknown benchmark of Intel MPI Benchmarks 2021.11 'IMB-MPI2': did you mean 'IMB-MPI4'?"),
-        ("osu_xccl_bw", "osu_xccl_bw is not in hockney: it needs memory of GPUs"),
+        ("osu_xccl_bw", "osu_xccl_bw is not in hockney: it needs NCCL"),
         ("IMB-MPI1-GPU", "IMB-MPI1-GPU is not in hockney: it needs memory of GPUs"),
         ("IMB:bidir_put", "IMB:bidir_put is IMB-EXT:Bidir_Put or IMB-RMA:Bidir_put: write one of them"),
     ],

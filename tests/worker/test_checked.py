@@ -114,6 +114,7 @@ def test_a_connection_of_zeromq_that_is_cut_ends_the_job(library: Library, trans
         if (copy := taken(pid, 0)) < 0:
             pytest.skip("this system lets no process take another one's sockets")
         os.close(copy)
+        session.measure("pingpong", bytes=4104, timeout_s=60)  # the first message makes the connection
         with soon(lambda: cut(pid)), pytest.raises(WorkerDied, match=rf"{transport}: rank [01] is gone"):
             session.measure("pingpong", bytes=4104, batch=ENDLESS, timeout_s=60)
 
@@ -130,6 +131,7 @@ def test_a_sender_whose_connection_is_cut_ends_the_job(library: Library, transpo
         if (copy := taken(pid, 0)) < 0:
             pytest.skip("this system lets no process take another one's sockets")
         os.close(copy)
+        session.measure("oneway", bytes=4104, timeout_s=60)  # the first message makes the connection
         with soon(lambda: cut(pid)), pytest.raises(WorkerDied, match=rf"rank [01]: {transport}: .* failed: "):
             session.measure("oneway", bytes=4104, batch=ENDLESS, timeout_s=60, options=[("until", "sent")])
         said = [line for line in session.words().splitlines() if line.startswith("hockney worker: ")]

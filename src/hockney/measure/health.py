@@ -87,7 +87,7 @@ def pairs_text(hosts: int, time_s: float) -> str:
     round_s = 3 * (FIRST_POINT_S + hosts * _HOST_S) + 2 * data_s
     pairs, fitting = hosts * (hosts - 1) // 2, max(1, int(_FIRST_PASS * time_s / round_s))
     cost = f"about {format_duration_s(rounds * MIN_MEASUREMENTS * round_s)} at 1 Gbit/s"
-    if fitting < rounds:
+    if fitting < rounds and rounds * round_s > _WHOLE_PASS * time_s:
         cost += f"; about {fitting:,} rounds fit the time: each host meets as many others, drawn anew in each run"
     return f"{pairs:,} pair{'' if pairs == 1 else 's'} of {hosts:,} hosts in {counted(rounds, 'round')}, {cost}"
 

@@ -37,7 +37,7 @@ from hockney.measure.recorder import Lab
 from hockney.measure.run import Variant
 from hockney.model import Point, PointStatus, RunStatus
 from hockney.stats.sequence import VALUES_MIN
-from hockney.units import format_duration_s
+from hockney.units import counted, format_duration_s
 from hockney.worker.catalogue import Catalogue, TransportInfo
 from hockney.worker.errors import WorkerError, WorkerTimedOut
 from hockney.worker.launch import Job, launch
@@ -233,8 +233,11 @@ def contest(plan: Plan, catalogue: Catalogue) -> Contest:
     """The choices at a plan's points. Raises UsageError where some are missing or no rules can be written."""
     there = {(point.pattern, point.ranks) for point in plan.points}
     if lost := [each for each in plan.skipped if (each.point.pattern, each.point.ranks) not in there]:
-        reason, point = statistics.mode(each.reason for each in lost), lost[0].point
-        raise UsageError(f"{point.pattern} on {point.ranks} ranks cannot be raced: {reason}; leave it out")
+        pattern, ranks = lost[0].point.pattern, lost[0].point.ranks
+        reason = statistics.mode(
+            each.reason for each in lost if (each.point.pattern, each.point.ranks) == (pattern, ranks)
+        )
+        raise UsageError(f"{pattern} on {counted(ranks, 'rank')} cannot be raced: {reason}; leave it out")
     refuse_empty(plan, what="tune")
     transport = catalogue.transports[plan.points[0].transport]
     library = transport.library or NATIVE

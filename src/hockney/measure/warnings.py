@@ -277,13 +277,16 @@ def device_warnings(run: StoredRun, points: Iterable[Point]) -> Iterator[Warning
     """Processes that share a device; one warning for a transport.
 
     The library's line of `cuda` says so. Of others, those share one that have buffers on devices and are more on a host
-    than it has GPUs, as far as Linux shows them.
+    than it has GPUs, as far as Linux shows them: with `host:device` every second rank.
     """
     sharing = {launch.transport for launch in run.launches.values() if ", same device: " in launch.library}
     gpus = sum(device["kind"] == "gpu" for device in fact(run.info.facts, "hardware.devices") or ())
-    of_devices = {point.transport for point in points if point.pattern != "devcopy" and "memory" in dict(point.options)}
+    with_buffers = [point for point in points if point.pattern != "devcopy" and "memory" in dict(point.options)]
+    on_all = {(each.transport, each.ranks): ":" not in dict(each.options)["memory"] for each in with_buffers}
     for launch in run.launches.values() if gpus else ():
-        if launch.transport in of_devices and max(Counter(launch.hosts).values(), default=launch.ranks) > gpus:
+        ranks = max(Counter(launch.hosts).values(), default=launch.ranks)
+        is_on_all = on_all.get((launch.transport, launch.ranks))
+        if is_on_all is not None and (ranks if is_on_all else (ranks + 1) // 2) > gpus:
             sharing.add(launch.transport)
     for transport in sorted(sharing):
         yield warn_of("placement-device", transport, name=transport)

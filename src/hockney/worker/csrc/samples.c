@@ -192,15 +192,18 @@ hk_status_t hk_refer(hk_bench_t *bench, double *half_ns_p)
     hk_ctx_t *ctx = bench->ctx;
     const hk_transport_t *tp = ctx->tp;
     double sorted[REFERENCE_TRIPS];
+    /* Memory of the host always: the floor of points on devices is that of all others. */
+    const unsigned char *out = bench->device != NULL ? bench->out_view : bench->out;
+    unsigned char *in = bench->device != NULL ? bench->in_view : bench->in;
     int taken = 0;
     for (int trip = -1; trip < REFERENCE_TRIPS && ctx->rank < 2; trip++) {
         const uint64_t start_ns = tp->now_ns(ctx);
         if (ctx->rank == 0) {
-            HK_TRY(tp->send(ctx, 1, bench->out, HK_REFERENCE_BYTES));
+            HK_TRY(tp->send(ctx, 1, out, HK_REFERENCE_BYTES));
         }
-        HK_TRY(tp->recv(ctx, 1 - ctx->rank, bench->in, HK_REFERENCE_BYTES));
+        HK_TRY(tp->recv(ctx, 1 - ctx->rank, in, HK_REFERENCE_BYTES));
         if (ctx->rank == 1) {
-            HK_TRY(tp->send(ctx, 0, bench->out, HK_REFERENCE_BYTES));
+            HK_TRY(tp->send(ctx, 0, out, HK_REFERENCE_BYTES));
         }
         const double half_ns = (double)(tp->now_ns(ctx) - start_ns) / 2.0;
         if (trip >= 0) { /* after a warm-up */

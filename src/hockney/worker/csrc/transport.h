@@ -231,8 +231,8 @@ typedef struct hk_transport { // NOLINT(clang-analyzer-optin.performance.Padding
     bool (*lacks)(const struct hk_transport *tp, uint32_t needs, char *why, size_t len);
 
     /* Whether this system has what the transport needs: a protocol, or a system call that is allowed. If not,
-     * why[0..len) completes "NAME is not here: ", and *how_p says how to get it. Without a job. Optional: absent means
-     * that every system has it. */
+     * why[0..len) completes "NAME is not here: ", and *how_p says how to get it; it begins with "use " if only another
+     * machine or transport helps. Without a job. Optional: absent means that every system has it. */
     bool (*is_here)(const struct hk_transport *tp, char *why, size_t len, const char **how_p);
 
     /* Create what the ranks of one host share, such as a mapping or pipes, before they are forked or started as
