@@ -277,7 +277,7 @@ def device_warnings(run: StoredRun, points: Iterable[Point]) -> Iterator[Warning
     """Processes that share a device; one warning for a transport.
 
     The library's line of `cuda` says so. Of others, those share one that have buffers on devices and are more on a host
-    than it has GPUs, as far as Linux shows them: with `host:device` every second rank.
+    than it has GPUs, as far as Linux shows them: with `host:device` half of all ranks.
     """
     sharing = {launch.transport for launch in run.launches.values() if ", same device: " in launch.library}
     gpus = sum(device["kind"] == "gpu" for device in fact(run.info.facts, "hardware.devices") or ())
@@ -286,7 +286,7 @@ def device_warnings(run: StoredRun, points: Iterable[Point]) -> Iterator[Warning
     for launch in run.launches.values() if gpus else ():
         ranks = max(Counter(launch.hosts).values(), default=launch.ranks)
         is_on_all = on_all.get((launch.transport, launch.ranks))
-        if is_on_all is not None and (ranks if is_on_all else (ranks + 1) // 2) > gpus:
+        if is_on_all is not None and (ranks if is_on_all else min(ranks, launch.ranks // 2)) > gpus:
             sharing.add(launch.transport)
     for transport in sorted(sharing):
         yield warn_of("placement-device", transport, name=transport)
