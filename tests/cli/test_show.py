@@ -143,6 +143,16 @@ def test_a_stopped_run(cli: Cli, tmp_path: Path) -> None:
     assert re.search(r" stopped +1/2", cli("runs").stdout)
 
 
+def test_a_point_that_got_no_measurement_in_its_time_was_not_reached(cli: Cli, tmp_path: Path) -> None:
+    with stored(tmp_path, PINGPONG, LARGE) as (store, number):
+        store.write_round(number, [make_measurement(PINGPONG, store.add_launch(number, make_launch()), 0, 40.0, 27.0)])
+        for point in (PINGPONG, LARGE):
+            store.set_status(
+                number, point, PointStatus.TIME_UP, "all launches were made: some measurements in 1 launch"
+            )
+    assert re.search(r"^not reached\n  .* 64 KiB$", shown(cli, "--all"), re.MULTILINE)
+
+
 def test_by_size(cli: Cli, tmp_path: Path) -> None:
     """All in one state: far. Another one is marked; sizes that were added are left out."""
     window = (("window", "4"),)

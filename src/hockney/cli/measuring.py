@@ -31,7 +31,7 @@ from hockney.report.documents.figures import by_size_document, groups_of, plots_
 from hockney.report.documents.plan import plan_document
 from hockney.report.documents.sheet import missing_text
 from hockney.report.documents.tables import Tables, tables_document, tables_json, tables_of
-from hockney.report.notes import fixed
+from hockney.report.notes import fixed, is_unreached
 from hockney.report.words import percent_text, precision_reached
 from hockney.results.export import write_csv
 from hockney.results.runs import Results, Run
@@ -191,6 +191,8 @@ def _ending(outcome: RunOutcome, run: Run, path: Path, *, is_empty: bool, is_sea
         reached = math.inf if is_search else precision_reached(run)
         early += ["time is up"] if outcome.status is not RunStatus.STOPPED else []
         early += [f"half of the figures are known to {percent_text(reached)}"] if reached < math.inf else []
+        unreached = sum(map(is_unreached, run.series))
+        more = f"; {unreached} of {counted(len(run.series), 'point')} not reached{more}" if unreached else more
     return f"Saved as run {run_id} in {path}{'; ' * bool(early)}{': '.join(early)}{more}"
 
 

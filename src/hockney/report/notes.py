@@ -130,15 +130,22 @@ def folded(points: Iterable[Point]) -> tuple[str, str, str] | None:
     return named[0], named[1], sizes.pop() if len(sizes) == 1 else ""
 
 
+def is_unreached(series: Series) -> bool:
+    """Whether the run ended before a measurement of this point was made."""
+    return series.status in (PointStatus.PENDING, PointStatus.TIME_UP) and not series.measurements
+
+
 def endings_of(series: Iterable[Series]) -> list[list[str] | str]:
     """Points without figures: each reason as a heading, below it a row for each curve, or one with many names."""
     ended = []
     for member in series:
         if member.status is PointStatus.PENDING and member.measurements:
             continue  # the run was killed; the point is among the figures
-        if member.status in (PointStatus.FAILED, PointStatus.SKIPPED, PointStatus.PENDING):
-            ending = "not reached" if member.status is PointStatus.PENDING else member.status.value
-            ended.append((": ".join(filter(None, (ending, member.reason))), member.point))
+        if is_unreached(member):
+            why = member.reason if member.status is PointStatus.PENDING else None
+            ended.append((": ".join(filter(None, ("not reached", why))), member.point))
+        elif member.status in (PointStatus.FAILED, PointStatus.SKIPPED):
+            ended.append((": ".join(filter(None, (member.status.value, member.reason))), member.point))
     rows: list[list[str] | str] = []
     for ending, points in by_reason(ended).items():
         curves: dict[str, list[Point]] = {}
