@@ -154,7 +154,7 @@ def _suite(name: str, catalogue: Catalogue, fault: str | None, cpus: int) -> Ent
         plan = make_plan(suite, RunOptions(), catalogue, cpus)
     except UsageError as error:
         is_there = Path(name).exists()
-        how = "correct the file" if is_there else "name a file that exists"
+        how = "" if name in builtin_names() else "correct the file" if is_there else "name a file that exists"
         return Entry(Path(name).stem, "", str(error), how, unready="wrong" if is_there else "missing")
     more = {"points": len(plan.points), "skipped": len(plan.skipped)}
     if not plan.points:
