@@ -232,7 +232,7 @@ def test_output_of_a_library_between_the_numbers_is_ignored() -> None:
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return finished([ROOT / "scripts/bench", *arguments])
+    return finished([ROOT / "scripts/bench", *arguments], timeout_s=400)
 
 
 def test_a_part_prints_its_row() -> None:
@@ -323,6 +323,7 @@ def test_the_shares_of_a_sheet_count_what_is_missing() -> None:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(500)
 def test_large_runs_are_explained_and_compared() -> None:
     done = bench("--short", "large")
     assert done.returncode == 0, done.stderr

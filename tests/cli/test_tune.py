@@ -317,7 +317,7 @@ def test_a_choice_whose_variables_cannot_be_read_is_left_out(tune: Tune, monkeyp
 @pytest.mark.timeout(1200)
 def test_a_tune_that_was_stopped_or_killed_goes_on(tmp_path: Path) -> None:
     """First by Ctrl-C, which names the command that goes on; then by a kill."""
-    words = ("tune", "gather", "-t", "mpi@openmpi-4", "-n", "2", "--bytes", "64", "--time", "20s", "--limit", "60s")
+    words = ("tune", "gather", "-t", "mpi@openmpi-4", "-n", "2", "--bytes", "64", "--time", "40s", "--limit", "60s")
 
     def stopped(number: int, *words: str) -> str:
         """What it says when it gets this signal, after two more launches."""

@@ -73,9 +73,9 @@ def test_a_rank_that_waits_for_the_other_to_start_is_not_slow() -> None:
 
 @pytest.mark.parametrize("pattern", matrix(["putring", "pairs", "ring", "alltoall", "barrier"], short=["putring"]))
 def test_a_slow_rank_of_a_real_job(pattern: str) -> None:
-    """Every rank sleeps 5 ms before each message and put, longer than a scheduler takes; rank 1 15 ms."""
+    """Every rank sleeps 10 ms before each message and put, longer than a scheduler takes; rank 1 30 ms."""
     made = []
-    with WorkerSession(faulty("lag 1 5000000", ranks=4)) as session:
+    with WorkerSession(faulty("lag 1 10000000", ranks=4)) as session:
         session.hello()
         for _ in range(6):
             size = 0 if pattern == "barrier" else 8
